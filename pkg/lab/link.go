@@ -1,0 +1,97 @@
+package lab
+
+import (
+	"net/netip"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+)
+
+// LinkType is how containerlab realises a link.
+type LinkType string
+
+// The link types. A veth link with an end on a bridge node stays LinkVeth: the
+// end's Bridge field tells.
+const (
+	LinkVeth        LinkType = "veth"
+	LinkVethStitch  LinkType = "veth-stitch"
+	LinkHost        LinkType = "host"
+	LinkMgmtNet     LinkType = "mgmt-net"
+	LinkMacvlan     LinkType = "macvlan"
+	LinkVXLAN       LinkType = "vxlan"
+	LinkVXLANStitch LinkType = "vxlan-stitch"
+	LinkDummy       LinkType = "dummy"
+)
+
+// WireID identifies one wire in the lab, 1..16777215 (it fits a VXLAN VNI, RFC 7348).
+type WireID uint32
+
+// Link is one resolved link.
+type Link struct {
+	Type LinkType `json:"type"`
+	Pos  diag.Pos `json:"pos"`
+	// MTU of the interfaces in bytes, 0 for "the parent's" (macvlan, vxlan).
+	MTU    int               `json:"mtu,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Vars   map[string]any    `json:"vars,omitempty"`
+	// WireID is set for links with two ends in the lab.
+	WireID WireID `json:"wireID,omitempty"`
+	// Endpoints: two for veth and veth-stitch, one for every other type.
+	Endpoints []*Endpoint `json:"endpoints"`
+	// HostInterface is the far side of host and mgmt-net, the parent of macvlan.
+	HostInterface string `json:"hostInterface,omitempty"`
+	// MacvlanMode is bridge, vepa, private, passthru or source.
+	MacvlanMode string `json:"macvlanMode,omitempty"`
+	VXLAN       *VXLAN `json:"vxlan,omitempty"`
+	// Impairment as the policy file sets it, from end 0 to end 1 and back.
+	Impairment *LinkImpairment `json:"impairment,omitempty"`
+}
+
+// VXLAN is a tunnel to outside the lab.
+type VXLAN struct {
+	// Remote is an IP address or a DNS name.
+	Remote  string `json:"remote"`
+	VNI     int    `json:"vni"`
+	DstPort int    `json:"dstPort"`
+	SrcPort int    `json:"srcPort,omitempty"`
+	Parent  string `json:"parent,omitempty"`
+}
+
+// Endpoint is one end of a link, on a node.
+type Endpoint struct {
+	Node string `json:"node"`
+	// Interface is the Linux name; Alias is what the topology says where that
+	// differs ("ethernet-1/1").
+	Interface string         `json:"interface"`
+	Alias     string         `json:"alias,omitempty"`
+	MAC       string         `json:"mac"`
+	IPv4      netip.Prefix   `json:"ipv4,omitzero"`
+	IPv6      netip.Prefix   `json:"ipv6,omitzero"`
+	Vars      map[string]any `json:"vars,omitempty"`
+	Pos       diag.Pos       `json:"pos"`
+	// Bridge tells that the node is a bridge: the interface is a port of it.
+	Bridge bool `json:"bridge,omitempty"`
+	// Link is the index in Lab.Links.
+	Link int `json:"link"`
+}
+
+// Impairment of one direction. The zero value impairs nothing.
+type Impairment struct {
+	// DelayMS and JitterMS are in milliseconds.
+	DelayMS  float64 `json:"delayMs,omitempty"`
+	JitterMS float64 `json:"jitterMs,omitempty"`
+	// Loss, Corruption, Duplication, Reordering are percentages, 0..100.
+	Loss        float64 `json:"loss,omitempty"`
+	Corruption  float64 `json:"corruption,omitempty"`
+	Duplication float64 `json:"duplication,omitempty"`
+	Reordering  float64 `json:"reordering,omitempty"`
+	// RateKbit is in kbit/s, 0 for no limit.
+	RateKbit int `json:"rateKbit,omitempty"`
+	// Seed makes the random choices repeatable; 0 picks one.
+	Seed int64 `json:"seed,omitempty"`
+}
+
+// LinkImpairment holds both directions: AToB is what end 1 receives.
+type LinkImpairment struct {
+	AToB Impairment `json:"aToB,omitzero"`
+	BToA Impairment `json:"bToA,omitzero"`
+}

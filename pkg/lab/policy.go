@@ -1,0 +1,43 @@
+package lab
+
+import corev1 "k8s.io/api/core/v1"
+
+// Policy is the Kubernetes side of a node, as the profiles of c9s.yaml set it.
+// The zero value is the default for everything.
+type Policy struct {
+	Expose       *Expose                      `json:"expose,omitempty"`
+	Resources    *corev1.ResourceRequirements `json:"resources,omitempty"`
+	NodeSelector map[string]string            `json:"nodeSelector,omitempty"`
+	Affinity     *corev1.Affinity             `json:"affinity,omitempty"`
+	Tolerations  []corev1.Toleration          `json:"tolerations,omitempty"`
+	Persistence  *Persistence                 `json:"persistence,omitempty"`
+	// ImagePullPolicy is Always, IfNotPresent or Never.
+	ImagePullPolicy  string        `json:"imagePullPolicy,omitempty"`
+	ImagePullSecrets []string      `json:"imagePullSecrets,omitempty"`
+	Readiness        *corev1.Probe `json:"readiness,omitempty"`
+	Liveness         *corev1.Probe `json:"liveness,omitempty"`
+	Startup          *corev1.Probe `json:"startup,omitempty"`
+	// Privileged overrides the kind's need.
+	Privileged *bool `json:"privileged,omitempty"`
+	// SecretFiles are patterns of mount targets to keep in Secrets.
+	SecretFiles []string `json:"secretFiles,omitempty"`
+	// StrictExec makes a failing exec command fail the node.
+	StrictExec bool `json:"strictExec,omitempty"`
+}
+
+// Expose is the expose Service of a node.
+type Expose struct {
+	// Type is ClusterIP (default), LoadBalancer, NodePort, Headless or None.
+	Type string `json:"type,omitempty"`
+	// Ports replaces the default list of management ports when it is not empty.
+	Ports []Port `json:"ports,omitempty"`
+	// UseMgmtAddress asks a load balancer for the management address.
+	UseMgmtAddress bool `json:"useMgmtAddress,omitempty"`
+}
+
+// Persistence is a PersistentVolumeClaim for the kind's persistent folders.
+type Persistence struct {
+	Enabled      bool   `json:"enabled"`
+	Size         string `json:"size,omitempty"`
+	StorageClass string `json:"storageClass,omitempty"`
+}
