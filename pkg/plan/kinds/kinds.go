@@ -4,22 +4,66 @@ package kinds
 
 import "github.com/c9s-lab/c9s/pkg/lab"
 
-// Kind is one entry of the catalogue.
+// Kind is one entry of the catalogue. Text fields that hold "{{" are Go
+// templates over plan.NodeData, executed by the built-in planner.
 type Kind struct {
 	// Name is the canonical name, Aliases the other names that are accepted.
-	Name    string   `json:"name"`
-	Aliases []string `json:"aliases,omitempty"`
+	Name    string   `yaml:"name" json:"name"`
+	Aliases []string `yaml:"aliases" json:"aliases,omitempty"`
+	// Extends names the entry that this one completes: mappings are merged key
+	// by key, a null removes a key, everything else replaces.
+	Extends string `yaml:"extends" json:"extends,omitempty"`
 	// Description is a line for people.
-	Description string `json:"description,omitempty"`
+	Description string `yaml:"description" json:"description,omitempty"`
 	// RootNamespace marks bridge, ovs-bridge and host: no container.
-	RootNamespace bool `json:"rootNamespace,omitempty"`
+	RootNamespace bool `yaml:"rootNamespace" json:"rootNamespace,omitempty"`
 	// VM marks kinds that run a virtual machine (KVM) in their container.
-	VM bool `json:"vm,omitempty"`
+	VM bool `yaml:"vm" json:"vm,omitempty"`
 	// Refused is the reason why the kind cannot run in a Pod, "" if it can.
-	Refused string `json:"refused,omitempty"`
+	Refused string `yaml:"refused" json:"refused,omitempty"`
 	// RefusedHint says what to do instead.
-	RefusedHint string          `json:"refusedHint,omitempty"`
-	Credentials lab.Credentials `json:"credentials,omitzero"`
+	RefusedHint string          `yaml:"refusedHint" json:"refusedHint,omitempty"`
+	Credentials lab.Credentials `yaml:"credentials" json:"credentials,omitzero"`
 	// StitchLinks makes brief links of this kind veth-stitch.
-	StitchLinks bool `json:"stitchLinks,omitempty"`
+	StitchLinks bool `yaml:"stitchLinks" json:"stitchLinks,omitempty"`
+	// Interfaces says how data interfaces are named.
+	Interfaces Interfaces `yaml:"interfaces" json:"interfaces,omitzero"`
+
+	mapper *mapper
+}
+
+// Interfaces are the naming rules of a kind. The zero value takes any name.
+//
+// A name that Keep matches stays. A name that Match matches is mapped: the Linux
+// name is Prefix and a number, or Name with the groups of Match filled in; the
+// topology's name becomes the alias. Any other name stays unless Strict is set.
+// Allow, Deny and Mgmt are then checked on the Linux name.
+type Interfaces struct {
+	// Help completes "allowed are ...".
+	Help string `yaml:"help" json:"help,omitempty"`
+	// Match is a regular expression (RE2) with the named group "port", and
+	// "slot" or any group that Name uses. It is not anchored by itself.
+	Match string `yaml:"match" json:"match,omitempty"`
+	// Keep is a regular expression of names that are Linux names already.
+	Keep string `yaml:"keep" json:"keep,omitempty"`
+	// Strict refuses names that neither Keep nor Match matches.
+	Strict bool `yaml:"strict" json:"strict,omitempty"`
+	// Prefix of the Linux name, "eth" by default. The number is
+	// slot*SlotPorts + port - Offset + First, and not below First.
+	Prefix    string `yaml:"prefix" json:"prefix,omitempty"`
+	Offset    int    `yaml:"offset" json:"offset,omitempty"`
+	First     int    `yaml:"first" json:"first,omitempty"`
+	SlotPorts int    `yaml:"slotPorts" json:"slotPorts,omitempty"`
+	// Name is the Linux name with {group} for each group of Match; a part in
+	// brackets is left out where its group matched nothing. Every number is at
+	// least 1. Prefix and what belongs to it are not used then.
+	Name string `yaml:"name" json:"name,omitempty"`
+	// Count is "cards" for ports that are counted over the node's components.
+	Count string `yaml:"count" json:"count,omitempty"`
+	// Allow and Deny are regular expressions that a Linux name has to match and
+	// must not match.
+	Allow string `yaml:"allow" json:"allow,omitempty"`
+	Deny  string `yaml:"deny" json:"deny,omitempty"`
+	// Mgmt is the name that only a node with network-mode none may use.
+	Mgmt string `yaml:"mgmt" json:"mgmt,omitempty"`
 }
