@@ -19,19 +19,21 @@ type Document struct {
 	Version string `json:"version"`
 	Lab     string `json:"lab"`
 	// Pod is the Kubernetes name of the Pod's objects; its wire Service is
-	// <pod>-wire.
+	// WireService(Pod).
 	Pod string `json:"pod"`
 	// Mgmt is nil for a Pod without a management interface.
 	Mgmt *Mgmt `json:"mgmt,omitempty"`
 	// Hostname is the device's, exactly as written (the primary node's).
 	Hostname string `json:"hostname"`
-	// Sysctls of the network namespace (net.*), set before any device starts.
+	// Sysctls of the Pod's network, IPC and UTS namespaces (net.*, kernel.shm*,
+	// fs.mqueue.*, ...), set before any device starts.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
 	// Bridges are made before the interfaces.
 	Bridges []Bridge `json:"bridges,omitempty"`
 	// Interfaces are made in this order.
 	Interfaces []Interface `json:"interfaces,omitempty"`
-	// Ports are forwarded from the Pod address to the management address.
+	// Ports are forwarded from the Pod address to the management address, sorted
+	// by protocol and port.
 	Ports []lab.Port `json:"ports,omitempty"`
 }
 
@@ -74,8 +76,11 @@ type Interface struct {
 	Host    *Host      `json:"host,omitempty"`
 	Macvlan *Macvlan   `json:"macvlan,omitempty"`
 	VXLAN   *lab.VXLAN `json:"vxlan,omitempty"`
-	MgmtNet *MgmtNet   `json:"mgmtNet,omitempty"`
-	Dummy   bool       `json:"dummy,omitempty"`
+	// Stitch tells that VXLAN is a device of its own, joined to the interface by
+	// tc, rather than the interface itself.
+	Stitch  bool     `json:"stitch,omitempty"`
+	MgmtNet *MgmtNet `json:"mgmtNet,omitempty"`
+	Dummy   bool     `json:"dummy,omitempty"`
 }
 
 // Wire leads to an interface of another Pod.
@@ -96,6 +101,8 @@ type Local struct {
 	ID            lab.WireID `json:"id"`
 	PeerNode      string     `json:"peerNode"`
 	PeerInterface string     `json:"peerInterface"`
+	// Impairment of what this end sends; nil for none.
+	Impairment *lab.Impairment `json:"impairment,omitempty"`
 }
 
 // Host leads to an interface in the worker's own network namespace.

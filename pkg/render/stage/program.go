@@ -1,0 +1,124 @@
+package stage
+
+// Gate is what a node waits for before its own start.
+type Gate struct {
+	// DelaySeconds is containerlab's startup-delay.
+	DelaySeconds int `json:"delaySeconds,omitempty"`
+	// Create holds the device back: the sidecar's startup probe fails until all
+	// of them are over.
+	Create []WaitFor `json:"create,omitempty"`
+	// CreateLinks holds only the data interfaces back; the device runs.
+	CreateLinks []WaitFor `json:"createLinks,omitempty"`
+}
+
+// WaitFor is another node's stage that must be over.
+type WaitFor struct {
+	Node string `json:"node"`
+	// Pod is the Kubernetes name of that node's Pod.
+	Pod   string `json:"pod"`
+	Stage string `json:"stage"`
+}
+
+// Container is one device container that runs a program.
+type Container struct {
+	// Name is the Kubernetes name of the container, and the name of its folders
+	// below ExecDir and RunDir.
+	Name    string  `json:"name"`
+	Program Program `json:"program"`
+	// Payloads are files that the program writes in the device; their paths are
+	// relative to the container's folder in ExecDir.
+	Payloads []Entry `json:"payloads,omitempty"`
+}
+
+// ProgramVersion names the shape of Program in JSON.
+const ProgramVersion = "c9s.dev/steps/v1"
+
+// Program is steps.json: what the exec helper does in a device container, in
+// order. It is started by the container's postStart hook:
+// /c9s/exec run --steps /c9s/steps.json.
+type Program struct {
+	Version string `json:"version"`
+	Node    string `json:"node"`
+	// Strict makes the hook wait for the end and fail with the first step that
+	// fails, so that the kubelet restarts the container. Otherwise the helper
+	// goes to the background at once, always succeeds, and goes on after a
+	// failure.
+	Strict bool   `json:"strict,omitempty"`
+	Steps  []Step `json:"steps"`
+}
+
+// Step is one thing to do. Exactly one action is set.
+type Step struct {
+	// Name is for people.
+	Name string `json:"name,omitempty"`
+	// User tells that the step is the topology's own.
+	User bool `json:"user,omitempty"`
+
+	Run   *Run   `json:"run,omitempty"`
+	Wait  *Wait  `json:"wait,omitempty"`
+	Write *Write `json:"write,omitempty"`
+	CLI   *CLI   `json:"cli,omitempty"`
+	// Over records that a stage of the node is over ("create", "create-links",
+	// "configure", "healthy"): others may wait for it.
+	Over string `json:"over,omitempty"`
+	// WaitFor asks the own sidecar until the stages of other nodes are over:
+	// GET http://127.0.0.1:14802/stages?pod=<pod>&node=<node>&stage=<stage>
+	// answers 204 where it is over, 202 where it is not yet.
+	WaitFor []WaitFor `json:"waitFor,omitempty"`
+}
+
+// Run runs a command to its end.
+type Run struct {
+	Argv   []string `json:"argv"`
+	Input  string   `json:"input,omitempty"`
+	Detach bool     `json:"detach,omitempty"`
+}
+
+// Wait repeats a command until it answers as expected.
+type Wait struct {
+	Argv []string `json:"argv"`
+	// Contains must be in standard output; "" means that exit code 0 is enough.
+	Contains    string `json:"contains,omitempty"`
+	EmptyStderr bool   `json:"emptyStderr,omitempty"`
+	// IntervalSeconds between tries; TimeoutSeconds in all, 0 for no end.
+	IntervalSeconds int `json:"intervalSeconds"`
+	TimeoutSeconds  int `json:"timeoutSeconds,omitempty"`
+}
+
+// Write puts a payload into the device's file system.
+type Write struct {
+	Path string `json:"path"`
+	Mode Mode   `json:"mode"`
+	// Payload is relative to HelperDir; "" writes an empty file.
+	Payload string `json:"payload,omitempty"`
+}
+
+// CLI types lines into an interactive program on a terminal.
+type CLI struct {
+	Argv  []string `json:"argv"`
+	Lines []string `json:"lines"`
+}
+
+// ResultVersion names the shape of Result in JSON.
+const ResultVersion = "c9s.dev/result/v1"
+
+// Result is result.json: how far the helper is.
+type Result struct {
+	Version string `json:"version"`
+	// Done tells that the program has ended.
+	Done bool `json:"done"`
+	// Over are the stages that are over, in their order.
+	Over []string `json:"over,omitempty"`
+	// Steps are the steps begun so far, by their index in the program.
+	Steps []StepResult `json:"steps,omitempty"`
+}
+
+// StepResult is the outcome of one step that runs something.
+type StepResult struct {
+	Index    int    `json:"index"`
+	Running  bool   `json:"running,omitempty"`
+	ExitCode int    `json:"exitCode"`
+	Error    string `json:"error,omitempty"`
+	// Output is the end of what the command wrote, at most 4 KiB.
+	Output string `json:"output,omitempty"`
+}
