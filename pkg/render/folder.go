@@ -10,7 +10,9 @@ type FolderResult struct {
 }
 
 // WriteFolder makes dir hold files.
-func WriteFolder(dir string, files map[string][]byte) (FolderResult, error) { return FolderResult{}, nil }
+func WriteFolder(dir string, files map[string][]byte) (FolderResult, error) {
+	return FolderResult{}, nil
+}
 
 // ApplyOverlay puts the kustomize overlay in overlayDir over files, a rendered
 // folder in memory, and returns the resulting objects.

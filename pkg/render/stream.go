@@ -1,6 +1,8 @@
 package render
 
 import (
+	"bufio"
+	"fmt"
 	"io"
 )
 
@@ -15,4 +17,78 @@ const (
 )
 
 // WriteStream writes objs in their order.
-func WriteStream(w io.Writer, objs []Object, format Format) error { return nil }
+func WriteStream(w io.Writer, objs []Object, format Format) error {
+	buffered := bufio.NewWriterSize(w, 1<<16)
+	var err error
+	switch format {
+	case YAML:
+		err = writeYAML(buffered, objs)
+	case JSON:
+		err = writeList(buffered, objs)
+	default:
+		return fmt.Errorf("output format %q: want yaml or json", format)
+	}
+	if err != nil {
+		return err
+	}
+	return buffered.Flush()
+}
+
+func writeYAML(w io.Writer, objs []Object) error {
+	return inOrder(len(objs), func(i int) ([]byte, error) {
+		b := make([]byte, 0, len(objs[i].json)*5/4+64)
+		if i > 0 {
+			b = append(b, "---\n"...)
+		}
+		return objs[i].appendDocument(b)
+	}, func(b []byte) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// appendDocument writes the object as one YAML document, its source line first.
+func (o *Object) appendDocument(b []byte) ([]byte, error) {
+	tree, err := o.tree()
+	if err != nil {
+		return nil, err
+	}
+	if o.Source != "" {
+		b = append(b, "# "...)
+		b = append(append(b, o.Source...), '\n')
+	}
+	return tree.appendYAML(b, 0), nil
+}
+
+func (o *Object) tree() (value, error) {
+	data, err := o.JSON()
+	if err != nil {
+		return value{}, err
+	}
+	return parseTree(data)
+}
+
+func writeList(w io.Writer, objs []Object) error {
+	if _, err := io.WriteString(w, "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"List\",\n  \"items\": ["); err != nil {
+		return err
+	}
+	err := inOrder(len(objs), func(i int) ([]byte, error) {
+		tree, err := objs[i].tree()
+		if err != nil {
+			return nil, err
+		}
+		b := make([]byte, 0, 2*len(objs[i].json)+64)
+		if i > 0 {
+			b = append(b, ',')
+		}
+		return tree.appendIndented(append(b, "\n    "...), 4), nil
+	}, func(b []byte) error {
+		_, err := w.Write(b)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, "\n  ]\n}\n")
+	return err
+}
