@@ -1,0 +1,187 @@
+// Package alloc takes values out of pools by claims, offline and repeatably.
+//
+// A claim's first choice is a hash of its owner, so what an owner gets depends on
+// the other owners only where two first choices are the same. Values of an
+// earlier allocation go to the same owners again, whatever is added or removed.
+package alloc
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+)
+
+// Claim asks for one value of a pool.
+type Claim[V comparable] struct {
+	// Owner is unique in the pool ("r1", "r1:eth1 r2:eth1").
+	Owner string
+	// Want is a value that the user wrote; Has tells that there is one.
+	Want V
+	Has  bool
+	// Prefer is a first choice in place of the hash, given if it is free;
+	// HasPrefer tells that there is one.
+	Prefer    V
+	HasPrefer bool
+	Pos       diag.Pos
+}
+
+// Pool is a numbered range of values.
+type Pool[V comparable] struct {
+	// Name is for messages: "management IPv4 addresses".
+	Name string
+	// Size is how many values there are, at least 1.
+	Size uint64
+	// At returns value number i, 0 <= i < Size; Index is its inverse, with ok
+	// false for a value outside the pool.
+	At    func(i uint64) V
+	Index func(v V) (i uint64, ok bool)
+	// Reserved values are given to nobody who did not write them.
+	Reserved []V
+}
+
+// Result of Allocate.
+type Result[V comparable] struct {
+	// Values by owner.
+	Values map[string]V
+	// Released are earlier values whose owner is gone and which nobody took.
+	Released map[string]V
+}
+
+// Codes of this package.
+const (
+	CodeExhausted diag.Code = "pool-exhausted"
+	CodeDuplicate diag.Code = "duplicate-value"
+	CodeOutside   diag.Code = "value-outside-pool"
+)
+
+// Codes describes each diagnostic of this package.
+func Codes() map[diag.Code]string {
+	return map[diag.Code]string{
+		CodeExhausted: "a pool has fewer values than the lab needs",
+		CodeDuplicate: "two nodes or links ask for the same value",
+		CodeOutside:   "a value that the user wrote is not in its pool",
+	}
+}
+
+// Allocate serves claims in this order: values that users wrote, values that
+// owners had before (previous), and then first choices by hash in the order of
+// the claims. With retain, values whose owner is gone stay taken for as long as
+// others are free. Duplicates, values outside the pool and exhaustion are errors
+// in diags.
+func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V, retain bool, diags *diag.List) Result[V] {
+	r := Result[V]{Values: make(map[string]V, len(claims)), Released: map[string]V{}}
+	taken := make(map[uint64]string, len(claims))
+	wanted := make(map[V]Claim[V])
+	for _, v := range p.Reserved {
+		if i, ok := p.Index(v); ok {
+			taken[i] = "(reserved)"
+		}
+	}
+	for _, c := range claims {
+		if c.Has {
+			claimWritten(p, c, taken, wanted, r.Values, diags)
+		}
+	}
+	owners := make(map[string]bool, len(claims))
+	for _, c := range claims {
+		owners[c.Owner] = true
+		if _, done := r.Values[c.Owner]; done {
+			continue
+		}
+		if v, had := previous[c.Owner]; had {
+			if i, ok := p.Index(v); ok && taken[i] == "" {
+				taken[i], r.Values[c.Owner] = c.Owner, v
+			}
+		}
+	}
+	held := holdBack(p, previous, owners, taken, retain, r.Released)
+	for _, c := range claims {
+		if _, done := r.Values[c.Owner]; done {
+			continue
+		}
+		i, ok := free(p, c, taken)
+		if !ok && len(held) > 0 {
+			delete(taken, held[0].index)
+			delete(r.Released, held[0].owner)
+			held = held[1:]
+			i, ok = free(p, c, taken)
+		}
+		if !ok {
+			diags.Errorf(CodeExhausted, c.Pos, "make the pool larger, or the lab smaller",
+				"there are only %d %s, and the lab needs more", p.Size-uint64(len(p.Reserved)), p.Name)
+			return r
+		}
+		taken[i], r.Values[c.Owner] = c.Owner, p.At(i)
+	}
+	return r
+}
+
+// claimWritten serves a claim with a value that the user wrote.
+func claimWritten[V comparable](p Pool[V], c Claim[V], taken map[uint64]string, wanted map[V]Claim[V], values map[string]V, diags *diag.List) {
+	if other, dup := wanted[c.Want]; dup {
+		diags.Errorf(CodeDuplicate, c.Pos, "give each its own, or leave one out to have it chosen",
+			"%s and %s both ask for %v (the other is at %s)", other.Owner, c.Owner, c.Want, other.Pos)
+		return
+	}
+	wanted[c.Want] = c
+	i, ok := p.Index(c.Want)
+	if !ok {
+		diags.Errorf(CodeOutside, c.Pos, "choose a value between the first and the last of the pool, or change the pool",
+			"%v is not one of the %s (%v to %v)", c.Want, p.Name, p.At(0), p.At(p.Size-1))
+		return
+	}
+	taken[i] = c.Owner
+	values[c.Owner] = c.Want
+}
+
+type heldValue struct {
+	owner string
+	index uint64
+}
+
+// holdBack keeps the values of owners that are gone, if retain says so.
+func holdBack[V comparable](p Pool[V], previous map[string]V, owners map[string]bool, taken map[uint64]string, retain bool, released map[string]V) []heldValue {
+	if !retain {
+		return nil
+	}
+	var held []heldValue
+	for owner, v := range previous {
+		i, ok := p.Index(v)
+		if owners[owner] || !ok || taken[i] != "" {
+			continue
+		}
+		held = append(held, heldValue{owner, i})
+	}
+	slices.SortFunc(held, func(a, b heldValue) int {
+		if a.owner < b.owner {
+			return -1
+		}
+		return 1
+	})
+	for _, h := range held {
+		taken[h.index] = fmt.Sprintf("(kept for %s)", h.owner)
+		released[h.owner] = p.At(h.index)
+	}
+	return held
+}
+
+// free finds the first free value from the claim's first choice on.
+func free[V comparable](p Pool[V], c Claim[V], taken map[uint64]string) (uint64, bool) {
+	sum := sha256.Sum256([]byte(p.Name + "\x00" + c.Owner))
+	first := binary.BigEndian.Uint64(sum[:8]) % p.Size
+	if c.HasPrefer {
+		if i, ok := p.Index(c.Prefer); ok && i < p.Size {
+			first = i
+		}
+	}
+	for n := range p.Size {
+		i := (first + n) % p.Size
+		if _, used := taken[i]; !used {
+			return i, true
+		}
+	}
+	return 0, false
+}

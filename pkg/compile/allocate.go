@@ -1,0 +1,191 @@
+package compile
+
+import (
+	"net/netip"
+	"strconv"
+
+	"github.com/c9s-lab/c9s/pkg/alloc"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// The pools by their names in lab.Allocations.
+const (
+	poolIPv4  = "mgmt-ipv4"
+	poolIPv6  = "mgmt-ipv6"
+	poolIndex = "index"
+	poolWire  = "wire"
+	poolMAC   = "mac"
+)
+
+// allocate takes management addresses, node indexes, wire ids and MAC addresses
+// from their pools.
+func (c *compiler) allocate() {
+	c.lab.Allocations = lab.Allocations{Version: lab.AllocationsVersion, Pools: map[string]map[string]string{}}
+	for _, p := range c.hostPorts[:min(1, len(c.hostPorts))] {
+		more := ""
+		if n := len(c.hostPorts); n > 1 {
+			more = " (and of " + plural(n-1, "more port") + ")"
+		}
+		c.diags.Warnf(CodeHostPort, p, "reach the node through its Service", "the host side of a port has no effect in a cluster%s", more)
+	}
+	c.allocateIndexes()
+	c.allocateMgmt()
+	c.allocateWires()
+	c.allocateMACs()
+}
+
+func parseAddr(s string) (netip.Addr, bool) {
+	a, err := netip.ParseAddr(s)
+	return a, err == nil
+}
+
+func parseNumber(s string) (uint32, bool) {
+	v, err := strconv.ParseUint(s, 10, 32)
+	return uint32(v), err == nil
+}
+
+func parseText(s string) (string, bool) { return s, s != "" }
+
+// take runs one allocation, and keeps its values in the lab.
+func take[V comparable](c *compiler, name string, p alloc.Pool[V], claims []alloc.Claim[V], parse func(string) (V, bool), text func(V) string) map[string]V {
+	previous := map[string]V{}
+	if c.o.Previous != nil {
+		for _, m := range []map[string]string{c.o.Previous.Released[name], c.o.Previous.Pools[name]} {
+			for owner, value := range m {
+				if v, ok := parse(value); ok {
+					previous[owner] = v
+				}
+			}
+		}
+	}
+	r := alloc.Allocate(p, claims, previous, !c.o.Recycle, c.diags)
+	if len(r.Values) > 0 {
+		out := make(map[string]string, len(r.Values))
+		for owner, v := range r.Values {
+			out[owner] = text(v)
+		}
+		c.lab.Allocations.Pools[name] = out
+	}
+	if len(r.Released) > 0 {
+		if c.lab.Allocations.Released == nil {
+			c.lab.Allocations.Released = map[string]map[string]string{}
+		}
+		out := make(map[string]string, len(r.Released))
+		for owner, v := range r.Released {
+			out[owner] = text(v)
+		}
+		c.lab.Allocations.Released[name] = out
+	}
+	return r.Values
+}
+
+func decimal(v uint32) string { return strconv.FormatUint(uint64(v), 10) }
+
+func (c *compiler) allocateIndexes() {
+	claims := make([]alloc.Claim[uint32], 0, len(c.order))
+	for _, n := range c.order {
+		claims = append(claims, alloc.Claim[uint32]{Owner: n.Name, Pos: n.Pos})
+	}
+	last := uint32(1022) // what IOL takes for its pid, in a lab of any usual size
+	for int(last) < 2*len(c.order) {
+		last = last*4 + 3
+	}
+	for owner, v := range take(c, poolIndex, alloc.Numbers("node indexes", 1, last), claims, parseNumber, decimal) {
+		c.nodes[owner].Index = int(v)
+	}
+}
+
+// hasMgmt tells whether a node has an address of its own on the management network.
+func hasMgmt(n *node) bool {
+	return !n.RootNamespace && n.NetworkMode == lab.NetworkMgmt
+}
+
+func (c *compiler) allocateMgmt() {
+	var v4, v6 []alloc.Claim[netip.Addr]
+	for _, n := range c.order {
+		if hasMgmt(n) {
+			v4 = append(v4, alloc.Claim[netip.Addr]{Owner: n.Name, Want: n.want4, Has: n.has4, Pos: n.Pos})
+		}
+	}
+	m := c.lab.Mgmt
+	if m.IPv4.Subnet.IsValid() {
+		p := alloc.Addresses("IPv4 management addresses", m.IPv4.Subnet, m.IPv4.Range, m.IPv4.Gateway)
+		for owner, a := range take(c, poolIPv4, p, v4, parseAddr, netip.Addr.String) {
+			c.nodes[owner].MgmtIPv4 = a
+		}
+	}
+	for _, n := range c.order {
+		if hasMgmt(n) {
+			claim := alloc.Claim[netip.Addr]{Owner: n.Name, Want: n.want6, Has: n.has6, Pos: n.Pos}
+			if m.IPv6.Subnet.IsValid() && n.MgmtIPv4.IsValid() {
+				claim.Prefer, claim.HasPrefer = sameHost(m, n.MgmtIPv4), true
+			}
+			v6 = append(v6, claim)
+		}
+	}
+	if m.IPv6.Subnet.IsValid() {
+		p := alloc.Addresses("IPv6 management addresses", m.IPv6.Subnet, m.IPv6.Range, m.IPv6.Gateway)
+		for owner, a := range take(c, poolIPv6, p, v6, parseAddr, netip.Addr.String) {
+			c.nodes[owner].MgmtIPv6 = a
+		}
+	}
+}
+
+// sameHost is the IPv6 address with the host number of the IPv4 one: people like
+// .17 and ::17 to be the same node.
+func sameHost(m lab.Mgmt, v4 netip.Addr) netip.Addr {
+	base := m.IPv6.Subnet
+	if m.IPv6.Range.IsValid() {
+		base = m.IPv6.Range
+	}
+	return alloc.HostNumber(base, alloc.NumberOf(m.IPv4.Subnet, v4))
+}
+
+func (c *compiler) allocateWires() {
+	var claims []alloc.Claim[uint32]
+	links := map[string]*lab.Link{}
+	for _, l := range c.lab.Links {
+		if len(l.Endpoints) == 2 {
+			owner := wireOwner(l)
+			if links[owner] != nil {
+				continue // a duplicate endpoint, told already
+			}
+			links[owner] = l
+			claims = append(claims, alloc.Claim[uint32]{Owner: owner, Pos: l.Pos})
+		}
+	}
+	for owner, v := range take(c, poolWire, alloc.Numbers("wire ids", 1, 1<<24-1), claims, parseNumber, decimal) {
+		links[owner].WireID = lab.WireID(v)
+	}
+}
+
+func (c *compiler) allocateMACs() {
+	var claims []alloc.Claim[string]
+	ends := map[string]*lab.Endpoint{}
+	written := map[string]diag.Pos{}
+	for _, n := range c.order {
+		for _, e := range n.Endpoints {
+			if e.MAC != "" {
+				written[e.MAC] = e.Pos
+			}
+		}
+	}
+	pool := alloc.MACs()
+	for mac := range written {
+		pool.Reserved = append(pool.Reserved, mac)
+	}
+	for _, n := range c.order {
+		for _, e := range n.Endpoints {
+			owner := n.Name + ":" + e.Interface
+			if e.MAC != "" || ends[owner] != nil {
+				continue
+			}
+			ends[owner] = e
+			claims = append(claims, alloc.Claim[string]{Owner: owner, Pos: e.Pos})
+		}
+	}
+	for owner, mac := range take(c, poolMAC, pool, claims, parseText, func(s string) string { return s }) {
+		ends[owner].MAC = mac
+	}
+}

@@ -1,0 +1,231 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/topology"
+)
+
+// Bind is one entry of binds, split.
+type Bind struct {
+	Source, Target, Mode string
+}
+
+// ParseBind splits source:target[:mode] as containerlab does: at every colon.
+func ParseBind(text string) (Bind, error) {
+	parts := strings.Split(text, ":")
+	switch {
+	case len(parts) == 1 && text != "":
+		return Bind{}, errors.New("it has a target only; anonymous volumes belong under volumes")
+	case len(parts) < 2 || len(parts) > 3:
+		return Bind{}, fmt.Errorf("it has %d parts", len(parts))
+	case parts[0] == "":
+		return Bind{}, errors.New("the source before the first colon is missing")
+	case !path.IsAbs(parts[1]):
+		return Bind{}, fmt.Errorf("the target %q is not an absolute path", parts[1])
+	}
+	b := Bind{Source: parts[0], Target: path.Clean(parts[1])}
+	if len(parts) == 3 {
+		b.Mode = parts[2]
+	}
+	return b, nil
+}
+
+// ReadOnly tells whether the mode has "ro".
+func (b Bind) ReadOnly() bool { return slices.Contains(strings.Split(b.Mode, ","), "ro") }
+
+// bindModes are the words that a bind's mode may have.
+var bindModes = []string{"", "ro", "rw", "z", "Z", "shared", "rshared", "slave", "rslave", "private", "rprivate", "delegated", "cached", "consistent", "copy", "nocopy"}
+
+// workerPaths are folders that belong to the worker, not to the user's disk.
+var workerPaths = []string{"/dev", "/sys", "/proc", "/lib/modules", "/usr/lib/modules", "/etc/localtime", "/etc/timezone", "/usr/src", "/boot"}
+
+// engineSockets let a container command the engine that runs it.
+var engineSockets = []string{"/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/var/run/podman/podman.sock", "/run/containerd/containerd.sock", "/var/run/containerd/containerd.sock", "/var/run/crio/crio.sock", "/run/crio/crio.sock"}
+
+func under(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+// compileMounts resolves binds and volumes; the most specific bind of a target
+// wins, and the result is sorted by target.
+func (c *compiler) compileMounts(n *node) {
+	byTarget := map[string]lab.Mount{}
+	for _, s := range n.res.union(func(d *topology.NodeDef) topology.List { return d.Binds }) {
+		b, err := ParseBind(s.Value)
+		if err != nil {
+			c.diags.Errorf(CodeBadBind, s.Pos, "write source:target or source:target:ro", "bind %q: %v", s.Value, err)
+			continue
+		}
+		for _, word := range strings.Split(b.Mode, ",") {
+			if !slices.Contains(bindModes, word) {
+				c.diags.Errorf(CodeBadBind, s.Pos, "use ro or rw", "bind %q: mode %q is not known", s.Value, word)
+			}
+		}
+		if m, ok := c.compileBind(n, b, s.Pos); ok {
+			byTarget[m.Target] = m
+		} else {
+			delete(byTarget, b.Target)
+		}
+	}
+	for _, s := range n.res.union(func(d *topology.NodeDef) topology.List { return d.Volumes }) {
+		if m, ok := c.compileVolume(n, s); ok {
+			byTarget[m.Target] = m
+		}
+	}
+	for _, m := range byTarget {
+		n.Mounts = append(n.Mounts, m)
+	}
+	slices.SortFunc(n.Mounts, func(a, b lab.Mount) int { return strings.Compare(a.Target, b.Target) })
+}
+
+// compileBind finds what a bind's source is: a file or folder of the user, or a
+// path of the worker.
+func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) {
+	m := lab.Mount{Target: b.Target, ReadOnly: b.ReadOnly(), Pos: pos}
+	written := c.magic(n).Replace(b.Source)
+	p := c.files.resolve(written)
+	if slices.Contains(engineSockets, filepath.ToSlash(p)) {
+		c.diags.Errorf(CodeSocket, pos, "remove the bind; there is no container engine to talk to in a Pod", "bind %q gives the container engine's socket to the node", b.Source)
+		return m, false
+	}
+	if c.generated(n, written, p, &m) {
+		return m, true
+	}
+	_, mapped := c.o.MapFiles[written]
+	if !mapped {
+		for _, dir := range workerPaths {
+			if under(filepath.ToSlash(p), dir) {
+				c.workerPath(&m, filepath.ToSlash(p), pos)
+				return m, true
+			}
+		}
+	}
+	info, err := os.Stat(p)
+	if err != nil {
+		ref, ok := c.files.missing(written, p, pos, "bind source", err)
+		m.File = &ref
+		return m, ok
+	}
+	if info.IsDir() {
+		dir, ok := c.files.dir(p, written, pos, "bind source")
+		m.Dir = dir
+		return m, ok
+	}
+	ref, ok := c.files.file(written, pos, "bind source")
+	ref.Secret = secretName(p)
+	m.File = &ref
+	return m, ok
+}
+
+// workerPath makes a mount of the worker's own path, read-only.
+func (c *compiler) workerPath(m *lab.Mount, p string, pos diag.Pos) {
+	m.HostPath = path.Clean(p)
+	m.ReadOnly = true
+	c.diags.Warnf(CodeWorkerPath, pos, "make sure that the workers have it, or bake it into the image", "%s is mounted from the worker that the Pod runs on", m.HostPath)
+}
+
+// generated recognises files that containerlab itself makes in the lab folder: an
+// empty stand-in is staged, since nobody makes them in a cluster.
+func (c *compiler) generated(n *node, written, p string, m *lab.Mount) bool {
+	dir := c.labDir()
+	for _, name := range []string{"ansible-inventory.yml", "nornir-simple-inventory.yml", "topology-data.json"} {
+		if p == filepath.Join(dir, name) {
+			if _, err := os.Stat(p); err == nil {
+				return false
+			}
+			ref := c.files.bytes(nil, 0o644, written)
+			m.File = &ref
+			c.diags.Warnf(CodeFileGenerated, m.Pos, "mount an inventory of your own", "%s is made by containerlab when it deploys; the node gets an empty one", name)
+			return true
+		}
+	}
+	if filepath.Clean(p) == filepath.Join(dir, ".tls", "ca") {
+		if _, err := os.Stat(p); err == nil {
+			return false
+		}
+		m.Dir = &lab.Dir{Mode: 0o755}
+		c.diags.Warnf(CodeFileGenerated, m.Pos, "", "the folder of the lab's CA is made by containerlab when it deploys; the node gets an empty one")
+		return true
+	}
+	return false
+}
+
+// secretName tells a private key by its file name.
+func secretName(p string) bool {
+	base := strings.ToLower(filepath.Base(p))
+	ext := filepath.Ext(base)
+	return ext == ".key" || ext == ".p12" || ext == ".pfx" || ext == ".lic" || strings.HasPrefix(base, "license") ||
+		((strings.HasPrefix(base, "id_rsa") || strings.HasPrefix(base, "id_ed25519") || strings.HasPrefix(base, "id_ecdsa")) && ext != ".pub")
+}
+
+// compileVolume reads one entry of volumes.
+func (c *compiler) compileVolume(n *node, s topology.Str) (lab.Mount, bool) {
+	v, err := ParseVolume(s.Value)
+	if err != nil {
+		c.diags.Errorf(CodeBadVolume, s.Pos, "write name:/target or /target", "volume %q: %v", s.Value, err)
+		return lab.Mount{}, false
+	}
+	return lab.Mount{
+		Target: v.Target, ReadOnly: v.ReadOnly, Pos: s.Pos,
+		Volume: c.magic(n).Replace(v.Name), Anonymous: v.Name == "",
+	}, true
+}
+
+// Volume is one entry of volumes, split. Name is "" for an anonymous one.
+type Volume struct {
+	Name, Target string
+	ReadOnly     bool
+}
+
+// ParseVolume splits [name:]target[:options].
+func ParseVolume(text string) (Volume, error) {
+	parts := strings.Split(text, ":")
+	v := Volume{}
+	switch {
+	case text == "":
+		return v, errors.New("it is empty")
+	case len(parts) == 1:
+		v.Target = parts[0]
+	case strings.HasPrefix(parts[0], "/"):
+		return v, errors.New("it names a path of the host; that belongs under binds")
+	case len(parts) > 3 || parts[0] == "":
+		return v, fmt.Errorf("it has %d parts", len(parts))
+	default:
+		v.Name, v.Target = parts[0], parts[1]
+	}
+	if !path.IsAbs(v.Target) {
+		return v, fmt.Errorf("the target %q is not an absolute path", v.Target)
+	}
+	v.Target = path.Clean(v.Target)
+	if len(parts) == 3 {
+		for _, option := range strings.Split(parts[2], ",") {
+			switch option {
+			case "ro":
+				v.ReadOnly = true
+			case "", "rw", "nocopy", "volume-nocopy":
+			default:
+				return v, fmt.Errorf("option %q is not known", option)
+			}
+		}
+	}
+	return v, nil
+}
+
+// labDir is the folder that containerlab would make beside the topology.
+func (c *compiler) labDir() string { return filepath.Join(c.f.Dir, "clab-"+c.lab.Name) }
+
+// magic replaces containerlab's magic variables for one node.
+func (c *compiler) magic(n *node) *strings.Replacer {
+	dir := c.labDir()
+	return strings.NewReplacer(
+		"__clabDir__", dir, "__clabLabName__", "clab-"+c.lab.Name,
+		"__clabNodeDir__", filepath.Join(dir, n.Name), "__clabNodeName__", n.Name,
+	)
+}

@@ -1,0 +1,157 @@
+// Package compile turns a topology file into a lab: every field resolved by
+// containerlab's inheritance, every name, address and id settled, every file
+// read. It stops at nothing, so that a user is told all problems at once.
+package compile
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/topology"
+)
+
+// Policy sets the Kubernetes side of nodes and links; pkg/policy implements it.
+type Policy interface {
+	// Apply fills node.Policy and Link.Impairment of a lab that is otherwise
+	// complete.
+	Apply(l *lab.Lab, diags *diag.List)
+}
+
+// Options of Compile. The zero value of each is its default.
+type Options struct {
+	// Namespace overrides the one made from the lab's name.
+	Namespace string
+	// Kinds is the catalogue; nil means the built-in one.
+	Kinds *kinds.Catalogue
+	// Env is the environment for __IMPORT_ENVS and env-files, as NAME=value.
+	Env []string
+	// Home is what "~" stands for.
+	Home string
+	// MapFiles supplies a file that the topology names by another one.
+	MapFiles map[string]string
+	// AllowMissing stands in an empty placeholder for a file that is absent.
+	AllowMissing bool
+	// Previous is an earlier render's allocation, to be kept.
+	Previous *lab.Allocations
+	// Recycle frees the values of owners that are gone, instead of keeping
+	// them back.
+	Recycle bool
+	// Policy is the compiled c9s.yaml; nil means no policy.
+	Policy Policy
+	// Fetch brings startup-configs and licences that are named by URL.
+	Fetch func(ctx context.Context, url string) ([]byte, error)
+	// GitHead returns branch and short hash for a lab name with __gitBranch__
+	// or __gitHash__.
+	GitHead func(ctx context.Context, dir string) (branch, hash string)
+}
+
+// Compile makes the lab that f describes. The lab is complete only if none of
+// the diagnostics is an error; with errors it is what could be understood (for
+// counting), and must not be rendered.
+func Compile(ctx context.Context, f *topology.File, o Options) (*lab.Lab, []diag.Diagnostic) {
+	if o.Kinds == nil {
+		o.Kinds = kinds.Builtin()
+	}
+	c := &compiler{
+		ctx:   ctx,
+		o:     o,
+		f:     f,
+		diags: &diag.List{},
+		lab: &lab.Lab{
+			Version: lab.Version,
+			Source:  baseName(f.Path),
+			Files:   map[lab.Digest][]byte{},
+		},
+		nodes: map[string]*node{},
+	}
+	c.files = newStager(c)
+	c.run()
+	return c.lab, c.diags.All()
+}
+
+// compiler holds what the steps of one run share.
+type compiler struct {
+	ctx   context.Context
+	o     Options
+	f     *topology.File
+	diags *diag.List
+	lab   *lab.Lab
+	files *stager
+	nodes map[string]*node
+	order []*node // as in the file
+	// hostPorts are the places of ports with a host side.
+	hostPorts []diag.Pos
+}
+
+// node is a node under construction: its resolved fields with their positions.
+type node struct {
+	*lab.Node
+	res  resolved
+	kind *kinds.Kind
+	// known tells that the kind is in the catalogue and not refused.
+	known bool
+	// want4 and want6 are the management addresses that the user wrote.
+	want4, want6 netip.Addr
+	has4, has6   bool
+	waitPos      []waitPos
+}
+
+// waitPos remembers where a wait-for is written.
+type waitPos struct {
+	stage lab.StageName
+	wait  lab.WaitFor
+	pos   diag.Pos
+}
+
+func (c *compiler) run() {
+	if c.f.Topology == nil {
+		c.diags.Errorf(topology.CodeMissingField, diag.Pos{File: c.f.Path}, "add \"topology:\" with \"nodes:\" under it", "the file has no topology")
+		c.f.Topology = &topology.Topology{}
+	}
+	c.compileName()
+	c.compileMgmt()
+	c.compileCA()
+	c.checkVocabulary()
+	c.resolveNodes()
+	c.nameNodes()
+	for _, n := range c.order {
+		c.compileNode(n)
+	}
+	c.compileNetworkModes()
+	c.compileStages()
+	c.compileLinks()
+	c.allocate()
+	c.finish()
+	if c.o.Policy != nil {
+		c.o.Policy.Apply(c.lab, c.diags)
+	}
+}
+
+// finish sorts the nodes and groups them into Pods.
+func (c *compiler) finish() {
+	for _, n := range c.order {
+		c.lab.Nodes = append(c.lab.Nodes, n.Node)
+	}
+	slices.SortFunc(c.lab.Nodes, func(a, b *lab.Node) int { return strings.Compare(a.Name, b.Name) })
+	members := map[string][]string{}
+	for _, n := range c.lab.Nodes {
+		if n.NetworkMode == lab.NetworkContainer {
+			members[n.NetworkNode] = append(members[n.NetworkNode], n.Name)
+		}
+	}
+	for _, n := range c.lab.Nodes {
+		if n.NetworkMode != lab.NetworkContainer && n.Kind != hostKind {
+			c.lab.Pods = append(c.lab.Pods, lab.Pod{Name: n.ID, Nodes: append([]string{n.Name}, members[n.Name]...)})
+		}
+	}
+	slices.SortFunc(c.lab.Pods, func(a, b lab.Pod) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func baseName(path string) string {
+	return path[strings.LastIndex(path, "/")+1:]
+}

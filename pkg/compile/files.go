@@ -1,0 +1,267 @@
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+const (
+	// maxFile is the most that one staged file may hold, in bytes; maxDirFiles
+	// how many entries a staged folder may have.
+	maxFile     = 64 << 20
+	maxDirFiles = 5000
+)
+
+// stager reads files of the user into the lab, each only once.
+type stager struct {
+	c    *compiler
+	refs map[string]lab.FileRef // by absolute path
+	// told are the files about which a diagnostic was given.
+	told map[string]bool
+}
+
+func newStager(c *compiler) *stager {
+	return &stager{c: c, refs: map[string]lab.FileRef{}, told: map[string]bool{}}
+}
+
+// bytes keeps data in the lab and returns its reference.
+func (s *stager) bytes(data []byte, mode uint32, origin string) lab.FileRef {
+	sum := sha256.Sum256(data)
+	digest := lab.Digest("sha256:" + hex.EncodeToString(sum[:]))
+	if _, have := s.c.lab.Files[digest]; !have {
+		s.c.lab.Files[digest] = data
+	}
+	return lab.FileRef{Digest: digest, Size: int64(len(data)), Mode: mode, Origin: origin}
+}
+
+// resolve makes a path of the topology absolute: "~" and relative ones by
+// containerlab's rules, and what --map-file puts in its place.
+func (s *stager) resolve(written string) string {
+	if to, ok := s.c.o.MapFiles[written]; ok {
+		return absolute(to)
+	}
+	p := written
+	switch {
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		p = filepath.Join(s.c.o.Home, p[1:])
+	case !filepath.IsAbs(p):
+		p = filepath.Join(s.c.f.Dir, p)
+	}
+	if to, ok := s.c.o.MapFiles[p]; ok {
+		return absolute(to)
+	}
+	return p
+}
+
+func absolute(p string) string {
+	if abs, err := filepath.Abs(p); err == nil {
+		return abs
+	}
+	return p
+}
+
+// file stages one file. written is what the topology says, what names its
+// purpose ("startup-config"). ok is false after an error was told.
+func (s *stager) file(written string, pos diag.Pos, what string) (lab.FileRef, bool) {
+	p := s.resolve(written)
+	if ref, have := s.refs[p]; have {
+		return ref, true
+	}
+	info, err := os.Stat(p)
+	if err != nil {
+		return s.missing(written, p, pos, what, err)
+	}
+	if info.IsDir() {
+		s.c.diags.Errorf(CodeFileUnreadable, pos, "name a file", "%s %q is a folder", what, written)
+		return lab.FileRef{}, false
+	}
+	data, ok := s.read(p, info, written, pos, what)
+	if !ok {
+		return lab.FileRef{}, false
+	}
+	ref := s.bytes(data, uint32(info.Mode().Perm()), s.origin(p, written))
+	s.refs[p] = ref
+	return ref, true
+}
+
+// origin is how messages and outputs call a file: relative to the topology.
+func (s *stager) origin(p, written string) string {
+	if rel, err := filepath.Rel(s.c.f.Dir, p); err == nil && s.c.f.Dir != "" && !strings.HasPrefix(rel, "..") {
+		return filepath.ToSlash(rel)
+	}
+	return written
+}
+
+func (s *stager) read(p string, info fs.FileInfo, written string, pos diag.Pos, what string) ([]byte, bool) {
+	if !info.Mode().IsRegular() {
+		s.c.diags.Errorf(CodeFileUnreadable, pos, "name a regular file", "%s %q is neither a file nor a folder", what, written)
+		return nil, false
+	}
+	if info.Size() > maxFile {
+		s.c.diags.Errorf(CodeFileTooLarge, pos, "bake it into the image, or put it on a volume", "%s %q has %d bytes, and files of more than %d cannot be staged", what, written, info.Size(), maxFile)
+		return nil, false
+	}
+	data, err := os.ReadFile(p)
+	if err != nil {
+		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q cannot be read: %v", what, written, unwrapPath(err))
+		return nil, false
+	}
+	return data, true
+}
+
+// missing tells that a file is not there, or lets a placeholder stand in.
+func (s *stager) missing(written, p string, pos diag.Pos, what string, err error) (lab.FileRef, bool) {
+	if s.c.o.AllowMissing {
+		if !s.told[p] {
+			s.told[p] = true
+			s.c.diags.Warnf(CodeFilePlaceholder, pos, "supply the file before you deploy", "%s %q does not exist; an empty file stands in for it", what, written)
+		}
+		ref := s.bytes(nil, 0o644, written)
+		ref.Placeholder = true
+		return ref, true
+	}
+	reason := "does not exist"
+	if !errors.Is(err, fs.ErrNotExist) {
+		reason = "cannot be read: " + unwrapPath(err)
+	}
+	hint := fmt.Sprintf("create %s, pass --map-file %s=FILE, or --allow-missing to go on without it", p, written)
+	if !filepath.IsAbs(p) {
+		hint = fmt.Sprintf("the topology was not read from a folder; pass --map-file %s=FILE", written)
+	}
+	s.c.diags.Errorf(CodeFileMissing, pos, hint, "%s %q %s", what, written, reason)
+	return lab.FileRef{}, false
+}
+
+// text stages a startup-config or licence: a URL, inline text, or a path.
+func (s *stager) text(value string, pos diag.Pos, what, inlineName string) (ref lab.FileRef, name string, ok bool) {
+	if strings.Contains(value, "\n") {
+		return s.bytes([]byte(value), 0o644, "inline"), inlineName, true
+	}
+	if u, err := url.Parse(value); err == nil && u.Scheme != "" && strings.Contains(value, "://") {
+		return s.remote(value, u, pos, what)
+	}
+	ref, ok = s.file(value, pos, what)
+	return ref, filepath.Base(s.resolve(value)), ok
+}
+
+// remote stages what a URL holds.
+func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (lab.FileRef, string, bool) {
+	name := path.Base(u.Path)
+	if to, mapped := s.c.o.MapFiles[value]; mapped {
+		ref, ok := s.file(to, pos, what)
+		return ref, name, ok
+	}
+	if ref, have := s.refs[value]; have {
+		return ref, name, true
+	}
+	if s.c.o.AllowMissing {
+		ref, ok := s.missing(value, value, pos, what, fs.ErrNotExist)
+		return ref, name, ok
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		s.c.diags.Errorf(CodeFetch, pos, fmt.Sprintf("download it and pass --map-file %s=FILE", value), "%s %q: c9s fetches http and https only", what, value)
+		return lab.FileRef{}, name, false
+	}
+	if s.c.o.Fetch == nil {
+		s.c.diags.Errorf(CodeFetch, pos, fmt.Sprintf("download it and pass --map-file %s=FILE", value), "%s %q: there is no network to fetch it", what, value)
+		return lab.FileRef{}, name, false
+	}
+	data, err := s.c.o.Fetch(s.c.ctx, value)
+	if err != nil {
+		s.c.diags.Errorf(CodeFetch, pos, fmt.Sprintf("check the URL, or download it and pass --map-file %s=FILE", value), "%s cannot be fetched: %v", what, err)
+		return lab.FileRef{}, name, false
+	}
+	ref := s.bytes(data, 0o644, value)
+	s.refs[value] = ref
+	return ref, name, true
+}
+
+// dir stages a folder with all it holds. Symbolic links inside stay links where
+// they stay inside, and are followed otherwise.
+func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir, bool) {
+	info, err := os.Stat(root)
+	if err != nil {
+		s.c.diags.Errorf(CodeFileUnreadable, pos, "", "%s %q: %v", what, written, unwrapPath(err))
+		return nil, false
+	}
+	d := &lab.Dir{Mode: uint32(info.Mode().Perm())}
+	ok := s.walk(root, "", d, written, pos, what, 0)
+	slices.SortFunc(d.Entries, func(a, b lab.DirEntry) int { return strings.Compare(a.Path, b.Path) })
+	return d, ok
+}
+
+func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos, what string, depth int) bool {
+	entries, err := os.ReadDir(filepath.Join(root, rel))
+	if err != nil {
+		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q cannot be read: %v", what, written, unwrapPath(err))
+		return false
+	}
+	if depth > 32 {
+		s.c.diags.Errorf(CodeFileTooLarge, pos, "name a smaller folder", "%s %q is more than 32 folders deep", what, written)
+		return false
+	}
+	ok := true
+	for _, e := range entries {
+		if len(d.Entries) >= maxDirFiles {
+			s.c.diags.Errorf(CodeFileTooLarge, pos, "name a smaller folder, or bake it into the image", "%s %q has more than %d entries", what, written, maxDirFiles)
+			return false
+		}
+		name := path.Join(filepath.ToSlash(rel), e.Name())
+		full := filepath.Join(root, filepath.FromSlash(name))
+		if e.Type()&fs.ModeSymlink != 0 {
+			if target, err := os.Readlink(full); err == nil && staysInside(name, target) {
+				d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: 0o777, Link: filepath.ToSlash(target)})
+				continue
+			}
+		}
+		info, err := os.Stat(full)
+		switch {
+		case err != nil:
+			s.c.diags.Warnf(CodeFileUnreadable, pos, "", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
+		case info.IsDir():
+			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: uint32(info.Mode().Perm())})
+			ok = s.walk(root, filepath.FromSlash(name), d, written, pos, what, depth+1) && ok
+		case !info.Mode().IsRegular():
+			s.c.diags.Warnf(CodeFileUnreadable, pos, "", "%s %q: %s is neither a file nor a folder and is left out", what, written, name)
+		default:
+			data, readable := s.read(full, info, written+"/"+name, pos, what)
+			if !readable {
+				ok = false
+				continue
+			}
+			ref := s.bytes(data, uint32(info.Mode().Perm()), s.origin(full, written+"/"+name))
+			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: ref.Mode, File: &ref})
+		}
+	}
+	return ok
+}
+
+// staysInside tells whether a relative link target at name stays in its root.
+func staysInside(name, target string) bool {
+	if filepath.IsAbs(target) {
+		return false
+	}
+	joined := path.Join(path.Dir(name), filepath.ToSlash(target))
+	return joined != ".." && !strings.HasPrefix(joined, "../")
+}
+
+// unwrapPath drops the operation and the path that an os error repeats.
+func unwrapPath(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}

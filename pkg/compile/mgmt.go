@@ -1,0 +1,245 @@
+package compile
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/topology"
+)
+
+// containerlab's defaults for a lab that names neither family.
+var (
+	defaultIPv4 = netip.MustParsePrefix("172.20.20.0/24")
+	defaultIPv6 = netip.MustParsePrefix("3fff:172:20:20::/64")
+)
+
+// defaultMgmtMTU is what eth0 has where the topology does not say (Docker's own).
+const defaultMgmtMTU = 1500
+
+// compileMgmt settles the management network.
+func (c *compiler) compileMgmt() {
+	m := c.f.Mgmt
+	if m == nil {
+		m = &topology.Mgmt{}
+	}
+	v4, v6 := m.IPv4Subnet, m.IPv6Subnet
+	for _, old := range []struct {
+		from topology.Str
+		to   *topology.Str
+		name string
+	}{{m.OldIPv4Subnet, &v4, "ipv4-subnet"}, {m.OldIPv6Subnet, &v6, "ipv6-subnet"}} {
+		if old.from.Value == "" {
+			continue
+		}
+		c.diags.Warnf(CodeDeprecated, old.from.Pos, "write "+old.name, "%s is the old name of %s", strings.ReplaceAll(old.name, "-", "_"), old.name)
+		if old.to.Value == "" {
+			*old.to = old.from
+		}
+	}
+	if v4.Value == "" && v6.Value == "" {
+		v4.Value, v6.Value = "auto", "auto"
+	}
+	c.lab.Mgmt = lab.Mgmt{Network: m.Network.Value, MTU: defaultMgmtMTU, ExternalAccess: true}
+	if c.lab.Mgmt.Network == "" {
+		c.lab.Mgmt.Network = "clab"
+	}
+	if m.ExternalAccess.Set {
+		c.lab.Mgmt.ExternalAccess = m.ExternalAccess.Value
+	}
+	if m.MTU.Value != 0 {
+		if mtu := c.within(m.MTU, 576, 65535, "mtu", "bytes"); mtu != 0 {
+			c.lab.Mgmt.MTU = mtu
+		}
+	}
+	c.lab.Mgmt.IPv4 = c.mgmtFamily(v4, m.IPv4Gateway, m.IPv4Range, defaultIPv4)
+	c.lab.Mgmt.IPv6 = c.mgmtFamily(v6, m.IPv6Gateway, m.IPv6Range, defaultIPv6)
+}
+
+func (c *compiler) mgmtFamily(subnet, gateway, within topology.Str, fallback netip.Prefix) lab.MgmtFamily {
+	var f lab.MgmtFamily
+	family := "IPv4"
+	if fallback.Addr().Is6() {
+		family = "IPv6"
+	}
+	switch subnet.Value {
+	case "":
+		if gateway.Value != "" || within.Value != "" {
+			s := gateway
+			if s.Value == "" {
+				s = within
+			}
+			c.diags.Errorf(CodeBadAddress, s.Pos, "set the subnet of the same family too", "the management network has no %s subnet for %s", family, s.Value)
+		}
+		return f
+	case "auto":
+		f.Subnet = fallback
+	default:
+		p, ok := c.prefix(subnet, "management subnet", fallback.Addr().Is4())
+		if !ok {
+			return f
+		}
+		if p.Bits() > p.Addr().BitLen()-2 {
+			c.diags.Errorf(CodeBadAddress, subnet.Pos, "choose a shorter prefix", "management subnet %s has no room for a gateway and a node", p)
+			return f
+		}
+		f.Subnet = p.Masked()
+	}
+	f.Gateway = f.Subnet.Addr().Next()
+	if gateway.Value != "" {
+		if a, ok := c.address(gateway, "management gateway", false); ok {
+			if f.Subnet.Contains(a) {
+				f.Gateway = a
+			} else {
+				c.diags.Errorf(CodeBadAddress, gateway.Pos, "choose an address of "+f.Subnet.String(), "management gateway %s is not in the subnet", a)
+			}
+		}
+	}
+	if within.Value != "" {
+		if p, ok := c.prefix(within, "management range", fallback.Addr().Is4()); ok {
+			if f.Subnet.Overlaps(p) && p.Bits() >= f.Subnet.Bits() {
+				f.Range = p.Masked()
+			} else {
+				c.diags.Errorf(CodeBadAddress, within.Pos, "choose a part of "+f.Subnet.String(), "management range %s is not in the subnet", p)
+			}
+		}
+	}
+	return f
+}
+
+// prefix reads a prefix of one family.
+func (c *compiler) prefix(s topology.Str, what string, v4 bool) (netip.Prefix, bool) {
+	p, err := netip.ParsePrefix(s.Value)
+	want, example := "an IPv6 prefix", "2001:db8::/64"
+	if v4 {
+		want, example = "an IPv4 prefix", "172.20.20.0/24"
+	}
+	if err != nil || p.Addr().Is4() != v4 || p.Addr().Is4In6() {
+		c.diags.Errorf(CodeBadAddress, s.Pos, "write it like "+example, "%s %q is not %s", what, s.Value, want)
+		return netip.Prefix{}, false
+	}
+	return p, true
+}
+
+// address reads an address; a prefix length is allowed where withPrefix says so.
+func (c *compiler) address(s topology.Str, what string, withPrefix bool) (netip.Addr, bool) {
+	text := s.Value
+	if withPrefix {
+		text, _, _ = strings.Cut(text, "/")
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" {
+		c.diags.Errorf(CodeBadAddress, s.Pos, "write an IPv4 or IPv6 address", "%s %q is not an address", what, s.Value)
+		return netip.Addr{}, false
+	}
+	return a.Unmap(), true
+}
+
+// compileMgmtAddresses reads what the user wrote; the rest is allocated later.
+func (c *compiler) compileMgmtAddresses(n *node) {
+	for _, d := range n.res.levels {
+		if d == n.res.own {
+			continue
+		}
+		for _, s := range []topology.Str{d.MgmtIPv4, d.MgmtIPv6} {
+			if s.Value != "" {
+				c.diags.Warnf(CodeFieldIgnored, s.Pos, "write it on the node itself", "a management address has no effect outside a node, as in containerlab")
+			}
+		}
+		if d.Aliases.Set && len(d.Aliases.Items) > 0 {
+			c.diags.Warnf(CodeFieldIgnored, d.Aliases.Pos, "write them on the node itself", "aliases have no effect outside a node, as in containerlab")
+		}
+	}
+	if n.res.own == nil {
+		return
+	}
+	n.Aliases = values(n.res.own.Aliases.Items)
+	v4, v6 := n.res.own.MgmtIPv4, n.res.own.MgmtIPv6
+	if v4.Value != "" {
+		n.want4, n.has4 = c.mgmtAddress(v4, c.lab.Mgmt.IPv4, true)
+	}
+	if v6.Value != "" {
+		n.want6, n.has6 = c.mgmtAddress(v6, c.lab.Mgmt.IPv6, false)
+	}
+	n.MgmtStatic = n.has4 || n.has6
+}
+
+// mgmtAddress reads a node's own management address.
+func (c *compiler) mgmtAddress(s topology.Str, f lab.MgmtFamily, v4 bool) (netip.Addr, bool) {
+	a, ok := c.address(s, "management address", false)
+	if !ok {
+		return a, false
+	}
+	switch {
+	case a.Is4() != v4:
+		c.diags.Errorf(CodeBadAddress, s.Pos, "use mgmt-ipv4 for IPv4 and mgmt-ipv6 for IPv6", "management address %s is of the other family", a)
+	case !f.Subnet.IsValid():
+		c.diags.Errorf(CodeBadAddress, s.Pos, "set the subnet of that family under mgmt", "the management network has no subnet for %s", a)
+	case !f.Subnet.Contains(a):
+		c.diags.Errorf(CodeBadAddress, s.Pos, "choose an address of the subnet, or change mgmt", "management address %s is not in %s", a, f.Subnet)
+	case a == f.Gateway:
+		c.diags.Errorf(CodeBadAddress, s.Pos, "choose another address", "management address %s is the gateway's", a)
+	default:
+		return a, true
+	}
+	return a, false
+}
+
+// compileCA reads settings.certificate-authority.
+func (c *compiler) compileCA() {
+	if c.f.Settings == nil || c.f.Settings.CertificateAuthority == nil {
+		return
+	}
+	s := c.f.Settings.CertificateAuthority
+	ca := &lab.CA{KeySize: c.keySize(s.KeySize), ValiditySeconds: c.duration(s.ValidityDuration, "validity-duration")}
+	if (s.Cert.Value == "") != (s.Key.Value == "") {
+		c.diags.Errorf(topology.CodeMissingField, s.Pos, "set both cert and key, or neither", "an external certificate authority needs a certificate and its key")
+	}
+	stage := func(v topology.Str, what string, secret bool) *lab.FileRef {
+		if v.Value == "" {
+			return nil
+		}
+		ref, ok := c.files.file(v.Value, v.Pos, what)
+		if !ok {
+			return nil
+		}
+		ref.Secret = secret
+		return &ref
+	}
+	ca.Cert = stage(s.Cert, "CA certificate", false)
+	ca.Key = stage(s.Key, "CA key", true)
+	c.lab.CA = ca
+}
+
+// checkVocabulary tells of fields that have no effect or are refused: each once,
+// at the first place.
+func (c *compiler) checkVocabulary() {
+	count := map[string]int{}
+	firstPos := map[string]diag.Pos{}
+	var order []string
+	for _, u := range c.f.Uses {
+		if count[u.Field]++; count[u.Field] == 1 {
+			order = append(order, u.Field)
+			firstPos[u.Field] = u.Pos
+		}
+	}
+	for _, path := range order {
+		found, _ := topology.Lookup(path)
+		if len(found) == 0 {
+			continue
+		}
+		field := found[0]
+		more := ""
+		if n := count[path]; n > 1 {
+			more = " (and in " + plural(n-1, "more place") + ")"
+		}
+		if field.Treatment == topology.Refused {
+			c.diags.Errorf(CodeFieldRefused, firstPos[path], "remove it", "%s is refused%s: %s", lastPart(path), more, field.Here)
+			continue
+		}
+		c.diags.Warnf(CodeFieldIgnored, firstPos[path], "", "%s has no effect in a cluster%s: %s", lastPart(path), more, strings.TrimSuffix(field.Here, "."))
+	}
+}
+
+func lastPart(path string) string { return path[strings.LastIndex(path, ".")+1:] }

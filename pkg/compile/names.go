@@ -1,0 +1,122 @@
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/topology"
+)
+
+// maxNodeID leaves room in an RFC 1123 label (63) for the suffix "-wire".
+const maxNodeID = 58
+
+// MapName makes a Kubernetes name (RFC 1035 label of at most limit characters)
+// from a containerlab name by a fixed rule: lower case; every other character
+// than a letter or digit becomes a hyphen; hyphens at the ends are dropped; a name
+// that then begins with a digit gets "n-" in front; one that is too long, or has
+// nothing left, ends in eight digits of its SHA-256.
+func MapName(name string, limit int) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(name) {
+		if (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9') {
+			b.WriteRune(r)
+		} else {
+			b.WriteByte('-')
+		}
+	}
+	out := strings.Trim(b.String(), "-")
+	if out != "" && out[0] >= '0' && out[0] <= '9' {
+		out = "n-" + out
+	}
+	if out != "" && len(out) <= limit {
+		return out
+	}
+	sum := sha256.Sum256([]byte(name))
+	tail := hex.EncodeToString(sum[:4])
+	if out == "" {
+		return "n-" + tail
+	}
+	return strings.TrimRight(out[:limit-9], "-") + "-" + tail
+}
+
+// compileName settles the lab's name, prefix and namespace.
+func (c *compiler) compileName() {
+	name := c.f.Name
+	if name.Value == "" {
+		c.diags.Errorf(topology.CodeMissingField, diag.Pos{File: c.f.Path, Line: 1, Column: 1}, "add \"name: mylab\" at the top", "the lab has no name")
+	}
+	if strings.Contains(name.Value, "__gitBranch__") || strings.Contains(name.Value, "__gitHash__") {
+		branch, hash := "none", "none"
+		if c.o.GitHead != nil && c.f.Dir != "" {
+			branch, hash = c.o.GitHead(c.ctx, c.f.Dir)
+		}
+		if hash == "none" {
+			c.diags.Warnf(CodeNoGit, name.Pos, "render inside a Git repository", "the lab's name uses Git variables and there is no repository; they become \"none\"")
+		}
+		name.Value = strings.NewReplacer("__gitBranch__", branch, "__gitHash__", hash).Replace(name.Value)
+	}
+	if strings.Contains(name.Value, "/") || strings.Contains(name.Value, "\x00") {
+		c.diags.Errorf(CodeBadName, name.Pos, "use letters, digits, hyphens, dots and underscores", "the lab's name %q cannot be a name", name.Value)
+	}
+	c.lab.Name = name.Value
+	c.lab.Prefix = "clab"
+	if c.f.Prefix.Set {
+		c.lab.Prefix = c.f.Prefix.Value
+	}
+	c.lab.Namespace = c.o.Namespace
+	if c.lab.Namespace == "" && name.Value != "" {
+		c.lab.Namespace = MapName(name.Value, 63)
+	}
+	if c.o.Namespace != "" && MapName(c.o.Namespace, 63) != c.o.Namespace {
+		c.diags.Errorf(CodeBadName, diag.Pos{}, fmt.Sprintf("use -n %s", MapName(c.o.Namespace, 63)), "%q cannot be the name of a namespace", c.o.Namespace)
+	}
+}
+
+// longName is containerlab's container name.
+func (c *compiler) longName(node string) string {
+	switch c.lab.Prefix {
+	case "":
+		return node
+	case "__lab-name":
+		return c.lab.Name + "-" + node
+	default:
+		return c.lab.Prefix + "-" + c.lab.Name + "-" + node
+	}
+}
+
+// nameNodes gives each node its Kubernetes name; collisions name both lines.
+func (c *compiler) nameNodes() {
+	used := map[string]string{}
+	pos := map[string]diag.Pos{}
+	var mapped []string
+	for _, n := range c.order {
+		n.ID = MapName(n.Name, maxNodeID)
+		if n.ID != n.Name {
+			mapped = append(mapped, n.Name+" as "+n.ID)
+		}
+		if strings.HasPrefix(n.ID, "c9s-") {
+			c.diags.Errorf(CodeNameReserved, n.Pos, "rename the node", "node %q would be called %q in Kubernetes, and names with c9s- are the lab's own", n.Name, n.ID)
+		}
+		for _, service := range []string{n.ID, n.ID + "-wire"} {
+			if other, taken := used[service]; taken {
+				c.diags.Errorf(CodeNameCollision, n.Pos, "rename one of the two",
+					"nodes %q and %q (%s) would both be called %q in Kubernetes", other, n.Name, pos[other], service)
+				continue
+			}
+			used[service] = n.Name
+		}
+		pos[n.Name] = n.Pos
+	}
+	if len(mapped) == 0 {
+		return
+	}
+	shown := mapped
+	if len(shown) > 8 {
+		shown = append(append([]string{}, mapped[:8]...), fmt.Sprintf("and %d more", len(mapped)-8))
+	}
+	c.diags.Warnf(CodeNameMapped, diag.Pos{File: c.f.Path, Line: c.f.Topology.Pos.Line}, "either spelling works on the command line; inside the device the name stays as written",
+		"Kubernetes cannot carry some node names and shows %s", strings.Join(shown, ", "))
+}

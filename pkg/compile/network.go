@@ -1,0 +1,100 @@
+package compile
+
+import (
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/topology"
+)
+
+// compileNetworkModes settles who shares whose namespace.
+func (c *compiler) compileNetworkModes() {
+	modes := map[*node]topology.Str{}
+	for _, n := range c.order {
+		s := n.res.str(func(d *topology.NodeDef) topology.Str { return d.NetworkMode })
+		modes[n] = s
+		mode, target, _ := strings.Cut(s.Value, ":")
+		switch lower(strings.TrimSpace(mode)) {
+		case "none":
+			n.NetworkMode = lab.NetworkNone
+		case "host":
+			n.NetworkMode = lab.NetworkHost
+			if !n.RootNamespace {
+				c.diags.Warnf(CodeNetworkMode, s.Pos, "", "node %q runs in the network of the worker it lands on, and sees that worker's interfaces", n.Name)
+			}
+		case "container":
+			n.NetworkMode, n.NetworkNode = lab.NetworkContainer, c.networkTarget(target)
+		}
+		if n.RootNamespace && n.NetworkMode != lab.NetworkContainer {
+			n.NetworkMode = lab.NetworkMgmt
+		}
+		if n.NetworkMode == lab.NetworkHost && n.RootNamespace {
+			n.NetworkMode = lab.NetworkMgmt
+		}
+	}
+	for _, n := range c.order {
+		if n.NetworkMode != lab.NetworkContainer {
+			continue
+		}
+		s := modes[n]
+		primary, chain := c.primary(n)
+		switch {
+		case n.NetworkNode == "":
+			c.diags.Errorf(CodeNetworkMode, s.Pos, "write container:NODE", "network-mode of node %q names no node", n.Name)
+		case primary == nil && chain:
+			c.diags.Errorf(CodeCycle, s.Pos, "let one of the nodes have a network of its own", "network-mode of node %q leads back to itself", n.Name)
+		case primary == nil:
+			hint := "only nodes of this topology can share a Pod"
+			if near := topology.Nearest(n.NetworkNode, c.nodeNames()); near != "" {
+				hint = "did you mean \"" + near + "\"?"
+			}
+			c.diags.Errorf(CodeUnknownNode, s.Pos, hint, "network-mode of node %q names %q, which is not a node of this topology", n.Name, n.NetworkNode)
+		case primary.RootNamespace:
+			c.diags.Errorf(CodeNetworkMode, s.Pos, "name a node with a container", "network-mode of node %q names %q, which has no container", n.Name, primary.Name)
+		case primary.NetworkMode == lab.NetworkHost:
+			n.NetworkMode, n.NetworkNode = lab.NetworkHost, ""
+		default:
+			n.NetworkNode = primary.Name
+			continue
+		}
+		if n.NetworkMode == lab.NetworkContainer {
+			n.NetworkMode, n.NetworkNode = lab.NetworkMgmt, ""
+		}
+	}
+}
+
+// networkTarget is the node that container:X means: a node's name, or its long
+// name.
+func (c *compiler) networkTarget(target string) string {
+	if c.nodes[target] != nil {
+		return target
+	}
+	for _, n := range c.order {
+		if n.LongName == target {
+			return n.Name
+		}
+	}
+	return target
+}
+
+// primary follows network-mode to the node that owns the namespace. chain tells
+// that it runs in a circle.
+func (c *compiler) primary(n *node) (p *node, chain bool) {
+	seen := map[*node]bool{}
+	for n != nil && n.NetworkMode == lab.NetworkContainer {
+		if seen[n] {
+			return nil, true
+		}
+		seen[n] = true
+		n = c.nodes[n.NetworkNode]
+	}
+	return n, false
+}
+
+func (c *compiler) nodeNames() []string {
+	names := make([]string, 0, len(c.order))
+	for _, n := range c.order {
+		names = append(names, n.Name)
+	}
+	return names
+}

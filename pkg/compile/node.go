@@ -1,0 +1,270 @@
+package compile
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/topology"
+	"github.com/docker/go-units"
+	"github.com/google/shlex"
+)
+
+// hostKind is the kind that stands for the container host: it has no Pod.
+const hostKind = "host"
+
+// resolveNodes finds each node's levels and kind.
+func (c *compiler) resolveNodes() {
+	t := c.f.Topology
+	if len(t.Nodes.Items) == 0 {
+		c.diags.Errorf(topology.CodeMissingField, diag.Pos{File: c.f.Path, Line: t.Pos.Line, Column: t.Pos.Column}, "add nodes under topology.nodes", "the topology has no nodes")
+	}
+	for _, def := range t.Nodes.Items {
+		if def.Name == "" || strings.ContainsAny(def.Name, "/: \t\x00") {
+			c.diags.Errorf(CodeBadName, def.Pos, "use letters, digits, hyphens, dots and underscores", "%q cannot be the name of a node", def.Name)
+			continue
+		}
+		n := &node{Node: &lab.Node{Name: def.Name, Pos: def.Pos}, res: resolveNode(t, def)}
+		c.nodes[def.Name] = n
+		c.order = append(c.order, n)
+		c.resolveKind(n)
+		n.Group = n.res.group
+		if _, ok := t.Groups.Get(n.Group); n.Group != "" && !ok && len(t.Groups.Items) > 0 {
+			names := make([]string, 0, len(t.Groups.Items))
+			for _, g := range t.Groups.Items {
+				names = append(names, g.Name)
+			}
+			hint := ""
+			if near := topology.Nearest(n.Group, names); near != "" {
+				hint = "did you mean \"" + near + "\"?"
+			}
+			pos := n.res.str(func(d *topology.NodeDef) topology.Str { return d.Group }).Pos
+			c.diags.Warnf(CodeUnknownGroup, pos, hint, "group %q is not defined under topology.groups; node %q inherits nothing from it", n.Group, n.Name)
+		}
+	}
+}
+
+func (c *compiler) resolveKind(n *node) {
+	written := lower(n.res.kind)
+	n.WrittenKind = written
+	n.Kind = written
+	pos := n.res.str(func(d *topology.NodeDef) topology.Str { return d.Kind }).Pos
+	if written == "" {
+		c.diags.Errorf(CodeNoKind, n.Pos, "add \"kind: linux\", or a kind under defaults", "node %q has no kind", n.Name)
+		return
+	}
+	k, ok := c.o.Kinds.Lookup(written)
+	if !ok {
+		hint := "see `c9s kinds` for all kinds; --kinds DIR adds your own"
+		if near := topology.Nearest(written, c.o.Kinds.Names()); near != "" {
+			hint = "did you mean \"" + near + "\"?"
+		}
+		c.diags.Errorf(CodeUnknownKind, pos, hint, "kind %q of node %q is not known", n.res.kind, n.Name)
+		return
+	}
+	n.kind = k
+	n.Kind = k.Name
+	n.RootNamespace = k.RootNamespace
+	if k.Refused != "" {
+		c.diags.Errorf(CodeKindRefused, pos, k.RefusedHint, "kind %q of node %q cannot run in a Pod: %s", n.res.kind, n.Name, k.Refused)
+		return
+	}
+	n.known = true
+}
+
+// compileNode fills in everything of a node but links, stages and allocations.
+func (c *compiler) compileNode(n *node) {
+	r := &n.res
+	str := func(get func(*topology.NodeDef) topology.Str) string { return r.str(get).Value }
+	n.Type = strings.TrimSpace(str(func(d *topology.NodeDef) topology.Str { return d.Type }))
+	n.Position = str(func(d *topology.NodeDef) topology.Str { return d.Position })
+	n.LongName = c.longName(n.Name)
+	n.FQDN = n.Name + "." + c.lab.Name + ".io"
+	n.Hostname = str(func(d *topology.NodeDef) topology.Str { return d.Hostname })
+	if n.Hostname == "" {
+		n.Hostname = n.Name
+	}
+	if len(n.Hostname) > 64 {
+		c.diags.Errorf(CodeOutOfRange, n.Pos, "set a shorter hostname", "the host name of node %q has %d characters, and Linux takes 64", n.Name, len(n.Hostname))
+	}
+	c.compileImage(n)
+	n.User = str(func(d *topology.NodeDef) topology.Str { return d.User })
+	n.Env = c.compileEnv(n)
+	n.Labels = plainMap(r.merged(func(d *topology.NodeDef) topology.Map { return d.Labels }))
+	n.Sysctls = plainMap(r.merged(func(d *topology.NodeDef) topology.Map { return d.Sysctls }))
+	n.Tmpfs = c.compileTmpfs(n)
+	n.Devices = values(r.union(func(d *topology.NodeDef) topology.List { return d.Devices }))
+	n.CapAdd = values(r.union(func(d *topology.NodeDef) topology.List { return d.CapAdd }))
+	n.SecurityOpts = values(r.union(func(d *topology.NodeDef) topology.List { return d.SecurityOpts }))
+	n.Privileged = true
+	if p := r.boolean(func(d *topology.NodeDef) topology.Bool { return d.Privileged }); p.Set {
+		n.Privileged = p.Value
+	}
+	n.ShmSize = c.size(r.str(func(d *topology.NodeDef) topology.Str { return d.ShmSize }), "shm-size")
+	n.Memory = c.size(r.str(func(d *topology.NodeDef) topology.Str { return d.Memory }), "memory")
+	n.CPU = c.cpu(n)
+	n.CPUSet = str(func(d *topology.NodeDef) topology.Str { return d.CPUSet })
+	n.PIDMode = str(func(d *topology.NodeDef) topology.Str { return d.PIDMode })
+	n.AutoRemove = r.boolean(func(d *topology.NodeDef) topology.Bool { return d.AutoRemove }).Value
+	c.compileRestart(n)
+	c.compileMounts(n)
+	c.compileConfigFiles(n)
+	c.compileMgmtAddresses(n)
+	c.compilePorts(n)
+	c.compileExec(n)
+	c.compileSettings(n)
+	c.compileComponents(n)
+	n.ConfigVars = r.mergeVars()
+	c.compileExtras(n)
+}
+
+func values(items []topology.Str) []string {
+	var out []string
+	for _, s := range items {
+		out = append(out, s.Value)
+	}
+	return out
+}
+
+// compileImage resolves image, pull policy, entrypoint and command.
+func (c *compiler) compileImage(n *node) {
+	r := &n.res
+	n.Image = r.str(func(d *topology.NodeDef) topology.Str { return d.Image }).Value
+	if n.Image == "" && n.known && !n.RootNamespace {
+		c.missingImage(n)
+	}
+	policy := r.str(func(d *topology.NodeDef) topology.Str { return d.ImagePullPolicy })
+	switch lower(strings.TrimSpace(policy.Value)) {
+	case "always":
+		n.ImagePullPolicy = "Always"
+	case "never":
+		n.ImagePullPolicy = "Never"
+	case "ifnotpresent", "":
+		n.ImagePullPolicy = "IfNotPresent"
+	default:
+		n.ImagePullPolicy = "IfNotPresent"
+		c.diags.Warnf(CodeFieldIgnored, policy.Pos, "write Always, Never or IfNotPresent", "image-pull-policy %q is not known; IfNotPresent is used, as in containerlab", policy.Value)
+	}
+	n.Entrypoint = c.words(r.str(func(d *topology.NodeDef) topology.Str { return d.Entrypoint }), "entrypoint")
+	n.Cmd = c.words(r.str(func(d *topology.NodeDef) topology.Str { return d.Cmd }), "cmd")
+}
+
+// placeholderImage stands in for an image under --allow-missing. The name cannot
+// be pulled from anywhere (RFC 6761 keeps .invalid free).
+const placeholderImage = "image.invalid/missing"
+
+// missingImage tells that a node has no image.
+func (c *compiler) missingImage(n *node) {
+	if c.o.AllowMissing {
+		n.Image = placeholderImage
+		c.diags.Warnf(CodeFilePlaceholder, n.Pos, "set an image before you deploy", "node %q has no image; %s stands in for it", n.Name, placeholderImage)
+		return
+	}
+	c.diags.Errorf(CodeNoImage, n.Pos, "add \"image: ...\" to the node, its kind or the defaults", "node %q has no image", n.Name)
+}
+
+// words splits a command as a shell would, without running one.
+func (c *compiler) words(s topology.Str, what string) []string {
+	if s.Value == "" {
+		return nil
+	}
+	argv, err := shlex.Split(s.Value)
+	if err != nil {
+		c.diags.Errorf(CodeBadCommand, s.Pos, "close every quote", "%s %q cannot be split into words: %v", what, s.Value, err)
+		return nil
+	}
+	if len(argv) == 0 {
+		return nil
+	}
+	return argv
+}
+
+// size reads a human size in bytes: "512MiB", "2Gb" (powers of ten without i).
+func (c *compiler) size(s topology.Str, what string) int64 {
+	if s.Value == "" {
+		return 0
+	}
+	v, err := units.FromHumanSize(s.Value)
+	if strings.Contains(lower(s.Value), "i") {
+		v, err = units.RAMInBytes(s.Value)
+	}
+	if err != nil || v <= 0 {
+		c.diags.Errorf(CodeBadSize, s.Pos, "write a number and a unit: 512MiB, 2Gb", "%s %q is not a size", what, s.Value)
+		return 0
+	}
+	return v
+}
+
+func (c *compiler) cpu(n *node) float64 {
+	for _, d := range n.res.levels {
+		if d.CPU.Value != 0 {
+			if d.CPU.Value < 0.001 || d.CPU.Value > 1024 {
+				c.diags.Errorf(CodeOutOfRange, d.CPU.Pos, "write cores, such as 0.5 or 2", "cpu %v is not between 0.001 and 1024 cores", d.CPU.Value)
+				return 0
+			}
+			return d.CPU.Value
+		}
+	}
+	return 0
+}
+
+func (c *compiler) compileTmpfs(n *node) map[string]string {
+	merged := n.res.merged(func(d *topology.NodeDef) topology.Map { return d.Tmpfs })
+	for _, kv := range sortedEntries(merged) {
+		if !filepath.IsAbs(kv.Key) {
+			c.diags.Errorf(CodeBadBind, kv.Pos, "write an absolute path", "tmpfs target %q is not an absolute path", kv.Key)
+		}
+	}
+	return plainMap(merged)
+}
+
+// compileRestart takes the restart policy; Kubernetes always restarts.
+func (c *compiler) compileRestart(n *node) {
+	s := n.res.str(func(d *topology.NodeDef) topology.Str { return d.RestartPolicy })
+	n.RestartPolicy = s.Value
+	switch s.Value {
+	case "", "always", "unless-stopped":
+	case "no", "on-failure":
+		c.diags.Warnf(CodeFieldIgnored, s.Pos, "", "restart-policy %q of node %q: Kubernetes always restarts the container of a Deployment", s.Value, n.Name)
+	default:
+		c.diags.Warnf(CodeFieldIgnored, s.Pos, "use no, always, on-failure or unless-stopped", "restart-policy %q is not known and has no effect, as in containerlab", s.Value)
+		n.RestartPolicy = ""
+	}
+}
+
+// compileExec splits the node's exec commands, with magic variables replaced.
+func (c *compiler) compileExec(n *node) {
+	items := n.res.union(func(d *topology.NodeDef) topology.List { return d.Exec })
+	if len(items) == 0 {
+		return
+	}
+	magic := c.magic(n)
+	for _, s := range items {
+		s.Value = magic.Replace(s.Value)
+		if argv := c.words(s, "exec"); argv != nil {
+			n.Exec = append(n.Exec, lab.Exec{Argv: argv, Raw: s.Value})
+		}
+	}
+}
+
+// compilePorts reads the ports of the first level that has any.
+func (c *compiler) compilePorts(n *node) {
+	for _, s := range n.res.firstList(func(d *topology.NodeDef) topology.List { return d.Ports }) {
+		ports, err := ParsePort(s.Value)
+		if err != nil {
+			c.diags.Errorf(CodeBadPort, s.Pos, "write it as Docker does: 80, 8080:80, 127.0.0.1:8080:80/tcp, 5000-5010:5000-5010", "port %q: %v", s.Value, err)
+			continue
+		}
+		for _, p := range ports {
+			if p.Host != 0 {
+				c.hostPorts = append(c.hostPorts, s.Pos)
+			}
+			p.Host = 0
+			if !slices.Contains(n.Ports, p) {
+				n.Ports = append(n.Ports, p)
+			}
+		}
+	}
+}

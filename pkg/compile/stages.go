@@ -1,0 +1,138 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/topology"
+)
+
+// stageOrder are the stages in the order in which a node goes through them.
+var stageOrder = []lab.StageName{lab.StageCreate, lab.StageCreateLinks, lab.StageConfigure, lab.StageHealthy, lab.StageExit}
+
+// compileStages appends the stages of all levels, and refuses circles.
+func (c *compiler) compileStages() {
+	for _, n := range c.order {
+		for i := len(n.res.levels) - 1; i >= 0; i-- {
+			s := n.res.levels[i].Stages
+			if s == nil {
+				continue
+			}
+			for name, stage := range map[lab.StageName]*topology.Stage{
+				lab.StageCreate: s.Create, lab.StageCreateLinks: s.CreateLinks, lab.StageConfigure: s.Configure,
+				lab.StageHealthy: s.Healthy, lab.StageExit: s.Exit,
+			} {
+				if stage != nil {
+					c.addStage(n, name, stage)
+				}
+			}
+		}
+	}
+	c.checkCycles()
+}
+
+// addStage appends one level's stage; a wait that is there already is dropped.
+func (c *compiler) addStage(n *node, name lab.StageName, s *topology.Stage) {
+	if n.Stages == nil {
+		n.Stages = lab.Stages{}
+	}
+	out := n.Stages[name]
+	for _, w := range s.WaitFor {
+		wait := lab.WaitFor{Node: w.Node.Value, Stage: lab.StageName(w.Stage.Value)}
+		switch {
+		case !slices.Contains(stageOrder, wait.Stage):
+			c.diags.Errorf(topology.CodeBadValue, w.Pos, "use create, create-links, configure, healthy or exit", "stage %q is not known", w.Stage.Value)
+			continue
+		case c.nodes[wait.Node] == nil:
+			hint := ""
+			if near := topology.Nearest(wait.Node, c.nodeNames()); near != "" {
+				hint = "did you mean \"" + near + "\"?"
+			}
+			c.diags.Errorf(CodeUnknownNode, w.Pos, hint, "node %q waits for %q, which is not a node of this topology", n.Name, wait.Node)
+			continue
+		}
+		if !slices.Contains(out.WaitFor, wait) {
+			out.WaitFor = append(out.WaitFor, wait)
+			n.waitPos = append(n.waitPos, waitPos{name, wait, w.Pos})
+		}
+	}
+	for _, e := range s.Exec {
+		if strings.EqualFold(e.Target.Value, "host") {
+			c.diags.Warnf(CodeHostExec, e.Pos, "run the command yourself, or in a node", "a command of node %q for the container host is left out: c9s runs nothing on your machine or on the worker", n.Name)
+			continue
+		}
+		if e.Target.Value != "" && e.Target.Value != "container" {
+			c.diags.Errorf(topology.CodeBadValue, e.Target.Pos, "use container or host", "target %q is not known", e.Target.Value)
+			continue
+		}
+		phase := e.Phase.Value
+		switch phase {
+		case "":
+			phase = "on-enter"
+		case "on-enter", "on-exit":
+		default:
+			c.diags.Errorf(topology.CodeBadValue, e.Phase.Pos, "use on-enter or on-exit", "phase %q is not known", phase)
+			continue
+		}
+		command := e.Command
+		command.Value = c.magic(n).Replace(command.Value)
+		if argv := c.words(command, "stage command"); argv != nil {
+			out.Exec = append(out.Exec, lab.StageExec{Exec: lab.Exec{Argv: argv, Raw: command.Value}, Phase: phase})
+		}
+	}
+	if len(out.WaitFor) > 0 || len(out.Exec) > 0 {
+		n.Stages[name] = out
+	}
+}
+
+// checkCycles looks for nodes that wait for each other. Within a node each stage
+// comes after the one before it; network-mode container:X waits for X's create.
+func (c *compiler) checkCycles() {
+	type step struct {
+		node  string
+		stage lab.StageName
+	}
+	state := map[step]int{} // 1: on the path, 2: done
+	var path []string
+	var visit func(s step) bool
+	visit = func(s step) bool {
+		switch state[s] {
+		case 1:
+			return false
+		case 2:
+			return true
+		}
+		state[s] = 1
+		path = append(path, fmt.Sprintf("%s (%s)", s.node, s.stage))
+		n := c.nodes[s.node]
+		var deps []step
+		if i := slices.Index(stageOrder, s.stage); i > 0 {
+			deps = append(deps, step{s.node, stageOrder[i-1]})
+		}
+		for _, w := range n.Stages[s.stage].WaitFor {
+			deps = append(deps, step{w.Node, w.Stage})
+		}
+		if s.stage == lab.StageCreate && n.NetworkMode == lab.NetworkContainer {
+			deps = append(deps, step{n.NetworkNode, lab.StageCreate})
+		}
+		for _, d := range deps {
+			if c.nodes[d.node] != nil && !visit(d) {
+				return false
+			}
+		}
+		state[s] = 2
+		path = path[:len(path)-1]
+		return true
+	}
+	for _, n := range c.order {
+		for _, w := range n.waitPos {
+			path = nil
+			if !visit(step{n.Name, w.stage}) {
+				c.diags.Errorf(CodeCycle, w.pos, "remove one of the waits", "nodes wait for each other in a circle: %s", strings.Join(path, " -> "))
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package topology
+
+import (
+	"encoding/base64"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"go.yaml.in/yaml/v3"
+)
+
+// maxVisits bounds the values that aliases may unfold to, so that a small file
+// of nested aliases cannot take all memory.
+const maxVisits = 4_000_000
+
+// decoder reads a YAML tree strictly into the types of this package and
+// collects every problem instead of stopping at the first.
+type decoder struct {
+	file   string
+	diags  *diag.List
+	visits int
+	blown  bool
+	// uses are the keys that c9s does not support in full.
+	uses []Use
+}
+
+// unmarshaler is a value that reads itself.
+type unmarshaler interface {
+	decodeYAML(d *decoder, n *yaml.Node, path string)
+}
+
+func (d *decoder) pos(n *yaml.Node) diag.Pos {
+	return diag.Pos{File: d.file, Line: n.Line, Column: n.Column}
+}
+
+func (d *decoder) errorf(code diag.Code, n *yaml.Node, hint, format string, args ...any) {
+	d.diags.Errorf(code, d.pos(n), hint, format, args...)
+}
+
+func (d *decoder) wrongType(n *yaml.Node, path, want string) {
+	d.errorf(CodeWrongType, n, "", "%s must be %s, not %s", lastKey(path), want, describe(n))
+}
+
+// deref follows an alias; it returns nil once the file unfolds to too much.
+func (d *decoder) deref(n *yaml.Node) *yaml.Node {
+	d.visits++
+	if d.visits > maxVisits {
+		if !d.blown {
+			d.blown = true
+			d.errorf(CodeTooLarge, n, "write the values out, or use fewer nested aliases",
+				"the file's aliases unfold to more than %d values", maxVisits)
+		}
+		return nil
+	}
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// entry is one key of a mapping after merge keys and aliases are resolved.
+type entry struct {
+	key     string
+	keyNode *yaml.Node
+	value   *yaml.Node
+}
+
+// entries flattens a mapping: its own keys first, then what "<<" merges in.
+// A key that is written twice is an error.
+func (d *decoder) entries(n *yaml.Node) []entry {
+	out := make([]entry, 0, len(n.Content)/2)
+	seen := make(map[string]*yaml.Node, len(n.Content)/2)
+	var merges []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := d.deref(n.Content[i])
+		v := d.deref(n.Content[i+1])
+		if k == nil || v == nil {
+			return out
+		}
+		if k.Tag == "!!merge" || (k.Value == "<<" && k.Style == 0 && k.Kind == yaml.ScalarNode) {
+			merges = append(merges, v)
+			continue
+		}
+		if k.Kind != yaml.ScalarNode {
+			d.errorf(CodeWrongType, k, "", "a key must be text, not %s", describe(k))
+			continue
+		}
+		if first, dup := seen[k.Value]; dup {
+			d.errorf(CodeDuplicateKey, k, "remove one of the two", "key %q is written twice (first in line %d)", k.Value, first.Line)
+			continue
+		}
+		seen[k.Value] = k
+		out = append(out, entry{k.Value, k, v})
+	}
+	for _, m := range merges {
+		out = d.merge(out, seen, m)
+	}
+	return out
+}
+
+// merge adds the keys of a "<<" value that are not there yet.
+func (d *decoder) merge(out []entry, seen map[string]*yaml.Node, m *yaml.Node) []entry {
+	switch m.Kind {
+	case yaml.MappingNode:
+		for _, e := range d.entries(m) {
+			if seen[e.key] == nil {
+				seen[e.key] = e.keyNode
+				out = append(out, e)
+			}
+		}
+	case yaml.SequenceNode:
+		for _, item := range m.Content {
+			if item = d.deref(item); item == nil {
+				return out
+			}
+			if item.Kind != yaml.MappingNode {
+				d.errorf(CodeWrongType, item, "", "a merge key (<<) takes mappings only, not %s", describe(item))
+				continue
+			}
+			out = d.merge(out, seen, item)
+		}
+	default:
+		d.errorf(CodeWrongType, m, "", "a merge key (<<) takes a mapping, not %s", describe(m))
+	}
+	return out
+}
+
+// decode reads n into target, a pointer.
+func (d *decoder) decode(n *yaml.Node, target any, path string) {
+	if n = d.deref(n); n == nil {
+		return
+	}
+	v := reflect.ValueOf(target).Elem()
+	if isNull(n) {
+		if l, ok := target.(nullable); ok {
+			l.setNull(d.pos(n))
+		}
+		return
+	}
+	if u, ok := target.(unmarshaler); ok {
+		u.decodeYAML(d, n, path)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.decode(n, v.Interface(), path)
+	case reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			d.wrongType(n, path, "a list")
+			return
+		}
+		for _, item := range n.Content {
+			elem := reflect.New(v.Type().Elem())
+			d.decode(item, elem.Interface(), path+"[]")
+			v.Set(reflect.Append(v, elem.Elem()))
+		}
+	default:
+		d.decodeStruct(n, target, path, nil)
+	}
+}
+
+// nullable is a value that takes note of an explicit null.
+type nullable interface{ setNull(pos diag.Pos) }
+
+// decodeStruct reads a mapping into a struct. only, if not nil, limits the keys.
+func (d *decoder) decodeStruct(n *yaml.Node, target any, path string, only []string) {
+	if n.Kind != yaml.MappingNode {
+		d.wrongType(n, path, "a mapping")
+		return
+	}
+	v := reflect.ValueOf(target).Elem()
+	f := fieldsOf(v.Type())
+	if f.pos >= 0 {
+		v.Field(f.pos).Set(reflect.ValueOf(d.pos(n)))
+	}
+	for _, e := range d.entries(n) {
+		i, ok := f.byKey[e.key]
+		if !ok || (only != nil && !slices.Contains(only, e.key)) {
+			d.unknownKey(e, path, f, only)
+			continue
+		}
+		if field := prefixes[v.Type()] + e.key; treatments[field] != Supported {
+			d.uses = append(d.uses, Use{Field: field, Pos: d.pos(e.keyNode)})
+		}
+		sub := path + "." + e.key
+		if path == "" {
+			sub = e.key
+		}
+		if e.key == "endpoints" && only != nil && isBrief(only, n) {
+			sub += ".brief"
+		}
+		d.decode(e.value, v.Field(i).Addr().Interface(), sub)
+	}
+}
+
+// isBrief tells whether a link mapping has no type, or the type "brief".
+func isBrief(_ []string, n *yaml.Node) bool {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "type" {
+			t := n.Content[i+1].Value
+			return t == "" || strings.EqualFold(t, "brief") || n.Content[i+1].Tag == "!!null"
+		}
+	}
+	return true
+}
+
+func (d *decoder) unknownKey(e entry, path string, f *fields, only []string) {
+	known := only
+	if known == nil {
+		known = f.keys
+	}
+	where := "at the top of a topology file"
+	if path != "" {
+		where = "in " + path
+	}
+	hint := "known keys: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+	if near := Nearest(e.key, known); near != "" {
+		hint = "did you mean \"" + near + "\"?"
+	}
+	d.errorf(CodeUnknownField, e.keyNode, hint, "key %q is not known %s", e.key, where)
+}
+
+// fields are the YAML keys of a struct type.
+type fields struct {
+	byKey map[string]int
+	keys  []string
+	pos   int
+}
+
+var fieldCache sync.Map
+
+func fieldsOf(t reflect.Type) *fields {
+	if f, ok := fieldCache.Load(t); ok {
+		return f.(*fields)
+	}
+	f := &fields{byKey: map[string]int{}, pos: -1}
+	for i := range t.NumField() {
+		if t.Field(i).Name == "Pos" {
+			f.pos = i
+		}
+		if key := t.Field(i).Tag.Get("yaml"); key != "" {
+			f.byKey[key] = i
+			f.keys = append(f.keys, key)
+		}
+	}
+	fieldCache.Store(t, f)
+	return f
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// scalarText is the text of a scalar as a string field receives it.
+func scalarText(n *yaml.Node) (string, bool) {
+	if n.Kind != yaml.ScalarNode {
+		return "", false
+	}
+	if n.Tag == "!!binary" {
+		if raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), "")); err == nil {
+			return string(raw), true
+		}
+	}
+	if isNull(n) {
+		return "", true
+	}
+	return n.Value, true
+}
+
+// describe names a YAML value in a message.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.ScalarNode:
+		if isNull(n) {
+			return "nothing"
+		}
+		text := n.Value
+		if len(text) > 40 {
+			text = text[:40] + "..."
+		}
+		return "the text " + strconvQuote(text)
+	default:
+		return "this"
+	}
+}
+
+func lastKey(path string) string {
+	path = strings.TrimSuffix(path, ".brief")
+	if i := strings.LastIndex(path, "."); i >= 0 {
+		path = path[i+1:]
+	}
+	if key, list := strings.CutSuffix(path, "[]"); list {
+		return "an entry of " + key
+	}
+	if path == "" {
+		return "the file"
+	}
+	return path
+}

@@ -1,0 +1,105 @@
+package topology
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/hellt/envsubst/parse"
+	"go.yaml.in/yaml/v3"
+)
+
+// Options of Load.
+type Options struct {
+	// Env is the environment for ${VAR}, as NAME=value.
+	Env []string
+	// VarsFiles are the template's variables files; none means those that are
+	// found beside the topology.
+	VarsFiles []string
+}
+
+// Load reads a topology: template, environment, YAML, in containerlab's order.
+// The File is nil only where nothing could be read; with errors in the
+// diagnostics it holds what was understood.
+func Load(src *Source, o Options) (*File, []diag.Diagnostic) {
+	var diags diag.List
+	rendered, ok := renderTemplate(src, o.VarsFiles, &diags)
+	if !ok {
+		return nil, diags.All()
+	}
+	expanded, err := ExpandEnv(string(rendered), o.Env)
+	if err != nil {
+		diags.Errorf(CodeEnv, diag.Pos{File: src.Name}, "write $$ for a plain dollar sign", "expanding environment variables: %v", err)
+		return nil, diags.All()
+	}
+	return parseFile(src, expanded, &diags), diags.All()
+}
+
+// ExpandEnv replaces $NAME and ${NAME} by the variables of env (NAME=value) where
+// they are set and not empty, ${NAME:-d}, ${NAME:=d}, ${NAME-d} and ${NAME=d} by
+// their default otherwise, and $$ by one dollar sign. References to unset
+// variables without a default, and names that begin with a digit, stay as they are.
+func ExpandEnv(text string, env []string) (out string, err error) {
+	if !strings.Contains(text, "$") {
+		return text, nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = "", errors.New("a ${...} reference is malformed")
+		}
+	}()
+	return parse.New("topology", env, &parse.Restrictions{NoDigit: true, NoReplace: true}).Parse(text)
+}
+
+func parseFile(src *Source, text string, diags *diag.List) *File {
+	f := &File{Path: src.Name, Dir: src.Dir}
+	dec := yaml.NewDecoder(bytes.NewReader([]byte(text)))
+	var doc yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			diags.Errorf(CodeMissingField, diag.Pos{File: src.Name}, "start with \"name:\" and \"topology:\"", "the topology file is empty")
+			return nil
+		}
+		diags.Add(syntaxError(src.Name, err))
+		return nil
+	}
+	d := &decoder{file: src.Name, diags: diags}
+	root := d.deref(doc.Content[0])
+	if root == nil {
+		return nil
+	}
+	if root.Kind != yaml.MappingNode {
+		d.errorf(CodeWrongType, root, "start with \"name:\" and \"topology:\"", "a topology file must be a mapping, not %s", describe(root))
+		return nil
+	}
+	d.decodeStruct(root, f, "", nil)
+	f.Uses = d.uses
+	var next yaml.Node
+	if err := dec.Decode(&next); err == nil {
+		diags.Warnf(CodeDocuments, d.pos(&next), "put each topology into a file of its own", "the file has a second YAML document, which containerlab does not read")
+	} else if !errors.Is(err, io.EOF) {
+		diags.Add(syntaxError(src.Name, err))
+	}
+	return f
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:(?:while .*)?line (\d+): )?`)
+
+// syntaxError turns the YAML library's text into a diagnostic with a line.
+func syntaxError(file string, err error) diag.Diagnostic {
+	pos := diag.Pos{File: file}
+	text := err.Error()
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		pos.Line, _ = strconv.Atoi(m[1])
+		text = text[len(m[0]):]
+	}
+	hint := "check indentation, quotes and colons around this line"
+	if strings.Contains(text, "cannot start any token") {
+		hint = "indent with spaces, not tabs, and quote text that begins with % @ or `"
+	}
+	return diag.Diagnostic{Code: CodeSyntax, Severity: diag.Error, Pos: pos, Message: text, Hint: hint}
+}
