@@ -28,6 +28,34 @@ type Kind struct {
 	StitchLinks bool `yaml:"stitchLinks" json:"stitchLinks,omitempty"`
 	// Interfaces says how data interfaces are named.
 	Interfaces Interfaces `yaml:"interfaces" json:"interfaces,omitzero"`
+	// Types are the values that a node's type may have.
+	Types Types `yaml:"types" json:"types,omitzero"`
+	// Container is what runs, Files what lies in the node's folder.
+	Container Container `yaml:"container" json:"container,omitzero"`
+	Files     []File    `yaml:"files" json:"files,omitempty"`
+	Startup   Startup   `yaml:"startup" json:"startup,omitzero"`
+	License   License   `yaml:"license" json:"license,omitzero"`
+	// Certificate is "always" (the node gets one whatever the topology says),
+	// "optional" (where certificate.issue is set) or "never" (the default).
+	Certificate string `yaml:"certificate" json:"certificate,omitempty"`
+	// Steps run once the containers have started, before the user's exec.
+	Steps     []Step     `yaml:"steps" json:"steps,omitempty"`
+	Readiness *Readiness `yaml:"readiness" json:"readiness,omitempty"`
+	Needs     Needs      `yaml:"needs" json:"needs,omitzero"`
+	// LinkApplyMode is live, restart or recreate.
+	LinkApplyMode string `yaml:"linkApplyMode" json:"linkApplyMode,omitempty"`
+	StopSignal    string `yaml:"stopSignal" json:"stopSignal,omitempty"`
+	// Persist are paths in the node's folder with what the device saves.
+	Persist []string `yaml:"persist" json:"persist,omitempty"`
+	// Behaviour names the Go code of pkg/plan that completes the plan.
+	Behaviour string `yaml:"behaviour" json:"behaviour,omitempty"`
+	// MgmtInterface is the device's name of its management interface, for
+	// templates (.MgmtIntf).
+	MgmtInterface string `yaml:"mgmtInterface" json:"mgmtInterface,omitempty"`
+	// Missing is what containerlab does for the kind and this catalogue does
+	// not; a user is warned of it. Differs is what is done another way.
+	Missing []string `yaml:"missing" json:"missing,omitempty"`
+	Differs []string `yaml:"differs" json:"differs,omitempty"`
 
 	mapper *mapper
 }

@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"context"
+	"text/template"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+)
+
+// BuiltinName is the Name of the built-in planner: the containerlab release whose
+// kinds the catalogue describes.
+const BuiltinName = "builtin/0.79.0"
+
+// Builtin plans from the kind catalogue alone, without touching anything.
+type Builtin struct {
+	catalogue *kinds.Catalogue
+	texts     *texts
+	configs   *texts
+}
+
+// Option changes how a Builtin plans.
+type Option func(*Builtin)
+
+// WithTemplateFuncs gives functions to the templates in startup-configs. Without
+// it they have those of text/template only.
+func WithTemplateFuncs(funcs template.FuncMap) Option {
+	return func(b *Builtin) { b.configs = newTexts(funcs) }
+}
+
+// NewBuiltin is the planner for the kinds of a catalogue.
+func NewBuiltin(catalogue *kinds.Catalogue, options ...Option) *Builtin {
+	b := &Builtin{catalogue: catalogue, texts: newTexts(kindFuncs), configs: newTexts(nil)}
+	for _, o := range options {
+		o(b)
+	}
+	return b
+}
+
+// Name is BuiltinName.
+func (b *Builtin) Name() string { return BuiltinName }
+
+// Plan plans node n. It never returns an error.
+func (b *Builtin) Plan(_ context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
+	p := &Plan{Version: Version, Node: n.Name, Kind: n.Kind, Planner: BuiltinName}
+	d := &draft{planner: b, lab: l, node: n, plan: p}
+	kind, ok := b.catalogue.Lookup(n.Kind)
+	switch {
+	case !ok:
+		d.problems.Errorf(CodeKindUnknown, n.Pos, "c9s kinds lists what there is; --kinds DIR adds to it",
+			"node %q: kind %q is not in the catalogue", n.Name, n.Kind)
+	case kind.Refused != "":
+		d.problems.Errorf(CodeKindRefused, n.Pos, kind.RefusedHint, "node %q: kind %s cannot run in a Pod: %s",
+			n.Name, kind.Name, kind.Refused)
+	default:
+		d.kind = kind
+		d.fill()
+	}
+	p.Diagnostics = d.problems.All()
+	return p, nil
+}

@@ -1,0 +1,197 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+)
+
+// draft is a plan in the making.
+type draft struct {
+	planner  *Builtin
+	lab      *lab.Lab
+	node     *lab.Node
+	kind     *kinds.Kind
+	data     *NodeData
+	plan     *Plan
+	problems diag.List
+	// suppressed is the startup-config file that must not be there.
+	suppressed string
+}
+
+// behaviour is what a kind does that its entry cannot say. Either may be nil.
+type behaviour struct {
+	// prepare runs before anything is expanded.
+	prepare func(*draft)
+	// startup stages the startup-config in place of the general rule.
+	startup func(*draft)
+	// finish completes the plan.
+	finish func(*draft)
+}
+
+var behaviours = map[string]behaviour{
+	"ceos":    {prepare: ceosManagement, finish: ceosFlash},
+	"srlinux": {prepare: srlinuxPrepare, startup: srlinuxStartup},
+	"sros":    {prepare: srosPrepare},
+	"srsim":   {prepare: srsimPrepare, startup: srsimStartup, finish: srsimCards},
+}
+
+// fill makes the plan of a node whose kind is known.
+func (d *draft) fill() {
+	k, p := d.kind, d.plan
+	p.LinkApplyMode = cmp.Or(d.node.LinkApplyMode, k.LinkApplyMode)
+	d.tellMissing()
+	d.interfaces()
+	if k.RootNamespace {
+		d.rootNamespace()
+		return
+	}
+	d.data = newNodeData(d)
+	if !d.checkType() {
+		return
+	}
+	do := behaviours[k.Behaviour]
+	if do.prepare != nil {
+		do.prepare(d)
+	}
+	d.environment()
+	d.needs()
+	d.files()
+	d.license()
+	if do.startup != nil {
+		do.startup(d)
+	} else {
+		d.startup()
+	}
+	d.container()
+	d.steps()
+	d.readiness()
+	if do.finish != nil {
+		do.finish(d)
+	}
+	d.userSteps()
+	d.plan.Files = sortedFiles(d.plan.Files)
+}
+
+// tellMissing warns of what the catalogue does not carry: once a lab and kind,
+// since the position is the file's.
+func (d *draft) tellMissing() {
+	if len(d.kind.Missing) == 0 {
+		return
+	}
+	d.problems.Warnf(CodeKindIncomplete, diag.Pos{File: d.node.Pos.File},
+		"the hook planner (c9s-planner) carries all of it", "kind %s: the built-in planner does not carry: %s",
+		d.kind.Name, strings.Join(d.kind.Missing, "; "))
+}
+
+func (d *draft) interfaces() {
+	for _, e := range d.node.Endpoints {
+		d.plan.Interfaces = append(d.plan.Interfaces, Interface{Name: e.Interface, Alias: e.Alias, MAC: e.MAC})
+	}
+}
+
+// rootNamespace is a bridge, an ovs-bridge or the host: nothing runs.
+func (d *draft) rootNamespace() {
+	n := d.node
+	if n.StartupConfig != nil {
+		d.ignoredStartup()
+	}
+	if len(n.Exec) > 0 {
+		d.problems.Warnf(CodeKindIncomplete, n.Pos, "give the commands to a node of kind linux",
+			"node %q: exec of kind %s is not run, since it has no container", n.Name, d.kind.Name)
+	}
+}
+
+// checkType sets the node's type and tells whether the kind has it.
+func (d *draft) checkType() bool {
+	t, n := d.kind.Types, d.node
+	if d.data.NodeType == "" {
+		d.data.NodeType = t.Default
+	}
+	if d.data.NodeType == "" && t.Required {
+		d.problems.Errorf(CodeNodeType, n.Pos, "add type: with one of "+typeNames(t), "node %q: kind %s needs a type", n.Name, d.kind.Name)
+		return false
+	}
+	if len(t.Values) == 0 {
+		return true
+	}
+	name := cmp.Or(d.data.NodeType, t.Assumed)
+	if t.IgnoreCase {
+		name = strings.ToLower(name)
+	}
+	var ok bool
+	if d.data.TypeData, ok = t.Values[name]; !ok && name != "" && !t.Open {
+		d.problems.Errorf(CodeNodeType, n.Pos, "use one of "+typeNames(t), "node %q: kind %s has no type %q", n.Name, d.kind.Name, d.data.NodeType)
+		return false
+	}
+	return true
+}
+
+func typeNames(t kinds.Types) string {
+	return strings.Join(slices.Sorted(maps.Keys(t.Values)), ", ")
+}
+
+func (d *draft) needs() {
+	k, n := d.kind, d.node
+	d.plan.StopSignal = k.StopSignal
+	d.plan.Needs = Needs{
+		KVM:       k.VM,
+		SSSE3:     k.Needs.SSSE3,
+		MinCPU:    k.Needs.MinCPU,
+		MinMemory: int64(k.Needs.MinMemory) << 30,
+		License:   k.License.Policy,
+		Certificate: k.Certificate == "always" ||
+			k.Certificate == "optional" && n.Certificate.Issue,
+	}
+	for _, p := range k.Persist {
+		d.plan.Persist = append(d.plan.Persist, d.expand(p))
+	}
+}
+
+// readiness is the topology's healthcheck, else the kind's.
+func (d *draft) readiness() {
+	k, n := d.kind.Readiness, d.node
+	switch {
+	case k != nil && (k.Force || n.Healthcheck == nil):
+		h := lab.Healthcheck{
+			Interval: k.Interval, Timeout: k.Timeout, Retries: k.Retries, StartPeriod: k.StartPeriod,
+			Test: d.expandAll(k.Test),
+		}
+		d.plan.Readiness = &Readiness{Healthcheck: h, Reason: cmp.Or(k.Reason, "kind")}
+	case n.Healthcheck != nil && (len(n.Healthcheck.Test) == 0 || n.Healthcheck.Test[0] != "NONE"):
+		d.plan.Readiness = &Readiness{Healthcheck: *n.Healthcheck, Reason: "topology"}
+	}
+}
+
+// sortedFiles sorts by path; of two with the same path the later one stays.
+func sortedFiles(files []File) []File {
+	last := make(map[string]int, len(files))
+	for i, f := range files {
+		last[f.Path] = i
+	}
+	kept := files[:0:0]
+	for i, f := range files {
+		if last[f.Path] == i {
+			kept = append(kept, f)
+		}
+	}
+	slices.SortFunc(kept, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return kept
+}
+
+// addFile adds a file with the folders above it that are not there yet.
+func (d *draft) addFile(f File) {
+	f.Path = path.Clean(f.Path)
+	for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
+		if !slices.ContainsFunc(d.plan.Files, func(have File) bool { return have.Path == dir }) {
+			d.plan.Files = append(d.plan.Files, File{Path: dir, Dir: true, Mode: 0o777})
+		}
+	}
+	d.plan.Files = append(d.plan.Files, f)
+}

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// endpointData describes the node's link ends for templates.
+func endpointData(l *lab.Lab, n *lab.Node) []EndpointData {
+	out := make([]EndpointData, len(n.Endpoints))
+	for i, e := range n.Endpoints {
+		x := EndpointData{Name: e.Interface, Alias: e.Alias, IPv4: prefixText(e.IPv4), IPv6: prefixText(e.IPv6)}
+		if e.IPv4.IsValid() {
+			x.IPv4Address, x.IPv4Mask = e.IPv4.Addr().String(), ipv4Mask(e.IPv4.Bits())
+		}
+		x.Number = firstNumber(e.Interface)
+		x.Slot, x.Port = x.Number/4, x.Number%4
+		if e.Link < len(l.Links) && l.Links[e.Link].MTU != defaultLinkMTU {
+			x.MTU = l.Links[e.Link].MTU
+		}
+		out[i] = x
+	}
+	return out
+}
+
+func prefixText(p netip.Prefix) string {
+	if !p.IsValid() {
+		return ""
+	}
+	return p.String()
+}
+
+// ipv4Mask is the mask of a prefix length, "" for 0.
+func ipv4Mask(bits int) string {
+	if bits == 0 {
+		return ""
+	}
+	m := ^uint32(0) << (32 - bits)
+	return netip.AddrFrom4([4]byte{byte(m >> 24), byte(m >> 16), byte(m >> 8), byte(m)}).String()
+}
+
+// firstNumber is the first run of digits in a name, 0 without one.
+func firstNumber(name string) int {
+	i := strings.IndexAny(name, "0123456789")
+	if i < 0 {
+		return 0
+	}
+	end := i
+	for end < len(name) && name[end] >= '0' && name[end] <= '9' {
+		end++
+	}
+	n, _ := strconv.Atoi(name[i:end])
+	return n
+}
+
+// SRLPort is a link end as SR Linux calls it.
+type SRLPort struct {
+	// Base is the port ("ethernet-1/1"), Full with its channel ("ethernet-1/1/2").
+	Base, Full string
+	// Breakout tells that the port is broken out into channels.
+	Breakout   bool
+	MTU        int
+	IPv4, IPv6 string
+}
+
+// SRLPort is nil for ends that are not data ports.
+func (e EndpointData) SRLPort() *SRLPort {
+	parts := strings.Split(strings.TrimPrefix(e.Name, "e"), "-")
+	if len(parts) < 2 || parts[0] == e.Name {
+		return nil
+	}
+	p := &SRLPort{Base: "ethernet-" + parts[0] + "/" + parts[1], MTU: e.MTU, IPv4: e.IPv4, IPv6: e.IPv6}
+	p.Full = p.Base
+	if len(parts) > 2 {
+		p.Full, p.Breakout = p.Base+"/"+parts[2], true
+	}
+	return p
+}

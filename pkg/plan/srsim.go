@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+)
+
+// An SR-SIM node is one of three: integrated (no card, or one that overrides what
+// the chassis comes with), a chassis (a container per card), or a card by itself,
+// which says so with NOKIA_SROS_SLOT and shares the namespace of another node.
+
+// srsimChassis tells whether the node is a chassis.
+func (d *draft) srsimChassis() bool {
+	return len(d.node.Components) > 1 && d.data.TypeData["card"] == ""
+}
+
+// srsimPrepare settles the node's slot and the environment of its cards.
+func srsimPrepare(d *draft) {
+	x, n := d.data, d.node
+	x.TypeData = maps.Clone(x.TypeData)
+	if x.TypeData == nil {
+		x.TypeData = map[string]string{}
+	}
+	x.Components = slices.Clone(n.Components)
+	for i := range x.Components {
+		x.Components[i].Slot = strings.ToUpper(strings.TrimSpace(x.Components[i].Slot))
+	}
+	d.srsimDuplicateSlots()
+	env := map[string]string{}
+	if !d.srsimChassis() {
+		env = d.srsimOverride()
+	}
+	for k, v := range env {
+		if _, ok := x.Env[k]; !ok {
+			x.Env[k] = v
+		}
+	}
+	slot := cmp.Or(x.Env["NOKIA_SROS_SLOT"], "A")
+	_, notControl := strconv.Atoi(slot)
+	if notControl != nil && !d.srsimChassis() {
+		x.TypeData["control"] = slot
+	}
+	if d.srsimChassis() {
+		x.TypeData["chassis"] = "yes"
+	}
+	if strings.Contains(strings.ToLower(x.NodeType), "sar-hm") {
+		if mode := strings.ToLower(x.Env["CLAB_SROS_CONFIG_MODE"]); mode != "classic" && mode != "mixed" {
+			x.Env["CLAB_SROS_CONFIG_MODE"] = "classic"
+		}
+	}
+}
+
+func (d *draft) srsimDuplicateSlots() {
+	seen := map[string]bool{}
+	for _, c := range d.data.Components {
+		if seen[c.Slot] {
+			d.problems.Errorf(CodeComponents, d.node.Pos, "give each card its own slot", "node %q: slot %q is there twice", d.node.Name, c.Slot)
+		}
+		seen[c.Slot] = true
+	}
+}
+
+// srsimOverride is the environment of the one card that an integrated node lists.
+func (d *draft) srsimOverride() map[string]string {
+	x, n := d.data, d.node
+	switch {
+	case len(x.Components) == 0:
+		return nil
+	case len(x.Components) > 1:
+		d.problems.Errorf(CodeComponents, n.Pos, "leave one component, or choose a modular type",
+			"node %q: type %s is integrated and takes one component", n.Name, x.NodeType)
+		return nil
+	}
+	c := x.Components[0]
+	slot := cmp.Or(c.Slot, "A")
+	allowed := strings.Fields(cmp.Or(x.TypeData["slots"], "A"))
+	if !slices.Contains(allowed, slot) {
+		d.problems.Errorf(CodeComponents, n.Pos, "use slot "+strings.Join(allowed, " or ")+", or leave slot out",
+			"node %q: type %s has no slot %s by itself", n.Name, x.NodeType, slot)
+	}
+	env := map[string]string{"NOKIA_SROS_SLOT": slot}
+	if c.Type != "" {
+		if x.TypeData["card"] != "" && len(allowed) == 1 {
+			d.problems.Errorf(CodeComponents, n.Pos, "leave out the component's type",
+				"node %q: the card of type %s cannot be changed", n.Name, x.NodeType)
+		}
+		env["NOKIA_SROS_CARD"] = c.Type
+	}
+	for _, m := range c.MDA {
+		env[fmt.Sprintf("NOKIA_SROS_MDA_%d", m.Slot)] = m.Type
+	}
+	maps.Copy(env, c.Env)
+	return env
+}
+
+// srsimCards turns the node's container into one per card, line cards first.
+func srsimCards(d *draft) {
+	if !d.srsimChassis() {
+		return
+	}
+	base := d.plan.Containers[0]
+	wait := d.plan.Steps
+	d.plan.Containers, d.plan.Steps = nil, nil
+	for i, c := range srsimSorted(d.data.Components) {
+		card := base
+		card.Name = strings.ToLower(c.Slot)
+		card.Env = maps.Clone(base.Env)
+		srsimCardEnv(card.Env, &c, d.data)
+		if i > 0 {
+			card.MgmtMAC = ""
+		}
+		card.Mounts = slices.Clone(base.Mounts)
+		if kinds.IsCPMSlot(c.Slot) {
+			card.Mounts = append(card.Mounts, srsimFlash(c.Slot, d.node.License != nil)...)
+			slices.SortFunc(card.Mounts, func(a, b Mount) int { return strings.Compare(a.Target, b.Target) })
+		}
+		d.plan.Containers = append(d.plan.Containers, card)
+		for _, s := range wait {
+			s.Container = card.Name
+			d.plan.Steps = append(d.plan.Steps, s)
+		}
+	}
+}
+
+// srsimCardEnv is what a card is told about itself.
+func srsimCardEnv(env map[string]string, c *lab.Component, x *NodeData) {
+	maps.Copy(env, c.Env)
+	set := func(key, value string) {
+		if value != "" {
+			env[key] = value
+		}
+	}
+	set("NOKIA_SROS_CARD", c.Type)
+	set("NOKIA_SROS_SFM", c.SFM)
+	for _, xiom := range c.XIOM {
+		env[fmt.Sprintf("NOKIA_SROS_XIOM_X%d", xiom.Slot)] = xiom.Type
+		for _, m := range xiom.MDA {
+			env[fmt.Sprintf("NOKIA_SROS_MDA_X%d_%d", xiom.Slot, m.Slot)] = m.Type
+		}
+	}
+	for _, m := range c.MDA {
+		env[fmt.Sprintf("NOKIA_SROS_MDA_%d", m.Slot)] = m.Type
+	}
+	env["NOKIA_SROS_SLOT"] = c.Slot
+	suffix := "-" + strings.ToLower(c.Slot)
+	env["CLAB_LABEL_CLAB_NODE_NAME"] = x.ShortName + suffix
+	env["CLAB_LABEL_CLAB_NODE_LONGNAME"] = x.LongName + suffix
+	env["CLAB_INTFS"] = "0"
+}
+
+// srsimSorted is line cards by number, then B, then A: the first owns the
+// namespace in containerlab.
+func srsimSorted(cards []lab.Component) []lab.Component {
+	rank := func(c lab.Component) int {
+		switch n, err := strconv.Atoi(c.Slot); {
+		case err == nil:
+			return n
+		case c.Slot == "A":
+			return 1 << 20
+		default:
+			return 1<<20 - 1
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(cards), func(a, b lab.Component) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// srsimFlash are the mounts of a control card.
+func srsimFlash(slot string, license bool) []Mount {
+	var out []Mount
+	for i := 1; i <= 3; i++ {
+		out = append(out, Mount{Path: fmt.Sprintf("%s/config/cf%d", slot, i), Target: fmt.Sprintf("/home/sros/flash%d/", i)})
+	}
+	if license {
+		out = append(out, Mount{Path: "license.key", Target: "/nokia/license/license.txt", ReadOnly: true})
+	}
+	return out
+}

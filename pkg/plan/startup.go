@@ -1,0 +1,221 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hellt/envsubst/parse"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+)
+
+// startup stages the startup-config by the kind's rule.
+func (d *draft) startup() {
+	rule, n := d.kind.Startup, d.node
+	if rule.File == "" && rule.Extensions == nil {
+		if n.StartupConfig != nil {
+			d.ignoredStartup()
+		}
+		return
+	}
+	target := d.expand(rule.File)
+	if !d.startupWanted(target) {
+		return
+	}
+	if n.StartupConfig == nil {
+		if f, ok := d.defaultStartup(target); ok {
+			d.addFile(f)
+		}
+		return
+	}
+	if rule.Extensions != nil {
+		var ok bool
+		if target, ok = rule.Extensions[strings.ToLower(path.Ext(n.StartupConfig.Name))]; !ok {
+			d.problems.Errorf(CodeStartupConfigFormat, n.Pos,
+				"give a file whose name ends in "+strings.Join(slices.Sorted(maps.Keys(rule.Extensions)), ", "),
+				"node %q: kind %s cannot read startup-config %s", n.Name, d.kind.Name, n.StartupConfig.Name)
+			return
+		}
+	}
+	if !d.partialAllowed() {
+		return
+	}
+	if f, ok := d.userStartup(target); ok {
+		d.addFile(f)
+	}
+}
+
+// startupWanted checks the options and tells whether a file is to be staged.
+func (d *draft) startupWanted(target string) bool {
+	n := d.node
+	switch {
+	case n.EnforceStartupConfig && n.SuppressStartupConfig:
+		d.problems.Errorf(CodeStartupConfigConflict, n.Pos, "keep one of the two",
+			"node %q: enforce-startup-config and suppress-startup-config exclude each other", n.Name)
+		return false
+	case n.EnforceStartupConfig && n.StartupConfig == nil:
+		d.problems.Errorf(CodeStartupConfigConflict, n.Pos, "add startup-config, or leave out enforce-startup-config",
+			"node %q: enforce-startup-config without a startup-config", n.Name)
+		return false
+	case n.SuppressStartupConfig:
+		d.suppressed = target
+		return false
+	}
+	return true
+}
+
+// partialAllowed checks that the configuration is partial, or not, as the kind
+// wants it.
+func (d *draft) partialAllowed() bool {
+	n, partial := d.node, d.node.StartupConfig.Partial
+	switch rule := d.kind.Startup.Partial; {
+	case rule == "only" && !partial:
+		d.problems.Errorf(CodeStartupConfigPartial, n.Pos, "name the file with .partial, for example node.partial.cfg",
+			"node %q: kind %s takes partial startup-configs only", n.Name, d.kind.Name)
+		return false
+	case rule == "none" && partial:
+		d.problems.Warnf(CodeStartupConfigPartial, n.Pos, "give a whole configuration, or use the hook planner (c9s-planner)",
+			"node %q: kind %s gets a partial startup-config over SSH after its start, which is not carried", n.Name, d.kind.Name)
+		return false
+	}
+	return true
+}
+
+func (d *draft) ignoredStartup() {
+	d.problems.Warnf(CodeStartupConfigIgnored, d.node.Pos, "mount a file with binds, or type the configuration with exec",
+		"node %q: kind %s does not read startup-config", d.node.Name, d.kind.Name)
+}
+
+// defaultStartup is the configuration of a node that gives none.
+func (d *draft) defaultStartup(target string) (File, bool) {
+	rule := d.kind.Startup
+	if rule.Default == "" && !rule.Empty && rule.Append == "" {
+		return File{}, false
+	}
+	f := d.startupFile(target)
+	if rule.Default != "" {
+		f.Content = []byte(d.templateFile(rule.Default, d.configData()))
+	}
+	f.Content = append(f.Content, d.appended()...)
+	return f, true
+}
+
+func (d *draft) startupFile(target string) File {
+	rule := d.kind.Startup
+	return File{
+		Path: target, Mode: cmp.Or(rule.Mode, 0o644), GID: rule.GID,
+		Seed:   !rule.Rewritten && !d.node.EnforceStartupConfig,
+		Secret: d.data.LicenseText != "",
+	}
+}
+
+// appended is what the kind puts after every configuration.
+func (d *draft) appended() []byte {
+	if d.kind.Startup.Append == "" {
+		return nil
+	}
+	return []byte(d.templateFile(d.kind.Startup.Append, d.configData()))
+}
+
+// userStartup is the user's configuration as the device gets it.
+func (d *draft) userStartup(target string) (File, bool) {
+	rule, cfg := d.kind.Startup, d.node.StartupConfig
+	f := d.startupFile(target)
+	f.Secret = f.Secret || cfg.File.Secret
+	raw := d.lab.Files[cfg.File.Digest]
+	text := string(raw)
+	switch {
+	case cfg.File.Placeholder:
+	case rule.Partial == "merge" && cfg.Partial:
+		d.data.PartialCfg = text
+		text = d.templateFile(rule.Default, d.configData())
+	case rule.Raw:
+	default:
+		var ok bool
+		if text, ok = d.render(text); !ok {
+			return f, false
+		}
+		if rule.Partial == "append" && cfg.Partial {
+			text = joinLines(d.templateFile(rule.Default, d.configData()), text)
+		}
+	}
+	if more := d.appended(); len(more) > 0 {
+		text = joinLines(text, string(more))
+	}
+	if text == string(raw) {
+		f.Ref = &cfg.File
+		return f, true
+	}
+	f.Content = []byte(text)
+	return f, true
+}
+
+// joinLines puts one text after the other, on a line of its own.
+func joinLines(a, b string) string {
+	if a != "" && !strings.HasSuffix(a, "\n") {
+		a += "\n"
+	}
+	return a + b
+}
+
+// configData is what a configuration sees as a template.
+func (d *draft) configData() any {
+	if d.kind.Startup.Data == "ios" {
+		return newIOSData(d.data)
+	}
+	return d.data
+}
+
+// render expands variables in a startup-config, from the node's own environment
+// only, and executes it as a template.
+func (d *draft) render(text string) (string, bool) {
+	if d.kind.Startup.Data != "ios" && strings.Contains(text, "$") {
+		expanded, err := expandEnv(text, d.data.Env)
+		if err != nil {
+			d.templateProblem(err, 0)
+			return "", false
+		}
+		text = expanded
+	}
+	name := path.Base(d.node.StartupConfig.Name)
+	out, err := d.planner.configs.execute(name, text, d.configData())
+	if err != nil {
+		d.templateProblem(err, templateLine(name, err))
+		return "", false
+	}
+	return out, true
+}
+
+// expandEnv replaces $X and ${X} where X is set and not empty, and ${X:-d} and
+// ${X:=d} by d where it is not; everything else stays, $$ becomes $.
+func expandEnv(text string, env map[string]string) (out string, err error) {
+	list := make([]string, 0, len(env))
+	for _, k := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, k+"="+env[k])
+	}
+	return parse.New("startup-config", list, &parse.Restrictions{NoDigit: true, NoReplace: true}).Parse(text)
+}
+
+// templateProblem tells of a configuration that cannot be rendered, at the node.
+func (d *draft) templateProblem(err error, line int) {
+	n := d.node
+	where := diag.Pos{File: cmp.Or(n.StartupConfig.File.Origin, n.StartupConfig.Name), Line: line}
+	d.problems.Errorf(CodeStartupConfigTemplate, n.Pos,
+		"a startup-config is a Go text/template; write {{\"{{\"}} for two plain braces",
+		"node %q: startup-config %s: %v", n.Name, where, err)
+}
+
+// templateLine finds the line in an error of text/template: "template: name:3:1:".
+func templateLine(name string, err error) int {
+	m := regexp.MustCompile(regexp.QuoteMeta(name) + `:(\d+)`).FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0
+	}
+	line, _ := strconv.Atoi(m[1])
+	return line
+}

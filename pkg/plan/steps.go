@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+)
+
+// steps are the kind's.
+func (d *draft) steps() {
+	for _, s := range d.kind.Steps {
+		if d.holds(s.When) {
+			d.plan.Steps = append(d.plan.Steps, d.step(&s))
+		}
+	}
+}
+
+func (d *draft) step(s *kinds.Step) Step {
+	out := Step{Name: s.Name}
+	switch {
+	case s.Run != nil:
+		out.Run = &RunStep{Argv: d.expandAll(s.Run.Argv), Detach: s.Run.Detach}
+	case s.Wait != nil:
+		out.Wait = &WaitStep{
+			Argv: d.expandAll(s.Wait.Argv), Contains: s.Wait.Contains, EmptyStderr: s.Wait.EmptyStderr,
+			IntervalSeconds: cmp.Or(s.Wait.Interval, 1), TimeoutSeconds: s.Wait.Timeout,
+		}
+	case s.Write != nil:
+		out.Write = &WriteStep{
+			Path: s.Write.Path, Mode: cmp.Or(s.Write.Mode, 0o644),
+			Content: []byte(d.templateFile(s.Write.Template, d.data)),
+		}
+	case s.CLI != nil:
+		out.CLI = &CLIStep{Argv: d.expandAll(s.CLI.Argv)}
+		for _, text := range d.expandAll(s.CLI.Lines) {
+			for line := range strings.Lines(text) {
+				if line = strings.TrimSpace(line); line != "" {
+					out.CLI.Lines = append(out.CLI.Lines, line)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// userSteps are the exec entries of the topology, in the container that stands
+// for the node.
+func (d *draft) userSteps() {
+	for _, e := range d.node.Exec {
+		d.plan.Steps = append(d.plan.Steps, Step{
+			Name: e.Raw, Container: d.mainContainer(), User: true, Run: &RunStep{Argv: e.Argv},
+		})
+	}
+}
+
+// mainContainer is "" for a node with one container, else its control card: a,
+// or b without an a.
+func (d *draft) mainContainer() string {
+	if len(d.plan.Containers) < 2 {
+		return ""
+	}
+	name := d.plan.Containers[0].Name
+	for _, c := range d.plan.Containers {
+		if c.Name == "a" || c.Name == "b" && name != "a" {
+			name = c.Name
+		}
+	}
+	return name
+}

@@ -1,0 +1,108 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"text/template"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+)
+
+// kindFuncs are the functions that templates of the catalogue have.
+var kindFuncs = template.FuncMap{
+	"lower":   strings.ToLower,
+	"upper":   strings.ToUpper,
+	"trim":    strings.TrimSpace,
+	"split":   strings.Split,
+	"replace": func(old, with, s string) string { return strings.ReplaceAll(s, old, with) },
+}
+
+// texts keeps templates parsed, by their text.
+type texts struct {
+	funcs  template.FuncMap
+	parsed sync.Map
+}
+
+type parsedText struct {
+	tmpl *template.Template
+	err  error
+}
+
+func newTexts(funcs template.FuncMap) *texts { return &texts{funcs: funcs} }
+
+// parse parses a text, named for error messages, at its first use.
+func (t *texts) parse(name, text string) (*template.Template, error) {
+	if p, ok := t.parsed.Load(text); ok {
+		return p.(parsedText).tmpl, p.(parsedText).err
+	}
+	tmpl, err := template.New(name).Option("missingkey=zero").Funcs(t.funcs).Parse(text)
+	t.parsed.Store(text, parsedText{tmpl, err})
+	return tmpl, err
+}
+
+// execute gives the text itself where there is nothing to execute in it.
+func (t *texts) execute(name, text string, data any) (string, error) {
+	if !strings.Contains(text, "{{") {
+		return text, nil
+	}
+	tmpl, err := t.parse(name, text)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = tmpl.Execute(&b, data)
+	return b.String(), err
+}
+
+// expand executes a text of the catalogue over the node.
+func (d *draft) expand(text string) string {
+	out, err := d.planner.texts.execute(d.kind.Name, text, d.data)
+	if err != nil {
+		d.problems.Errorf(CodeKindData, diag.Pos{File: d.node.Pos.File, Line: d.node.Pos.Line, Column: d.node.Pos.Column},
+			"correct the entry of the kind", "node %q: the entry of kind %s fails: %v", d.node.Name, d.kind.Name, err)
+	}
+	return out
+}
+
+func (d *draft) expandAll(list []string) []string {
+	if list == nil {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, text := range list {
+		out[i] = d.expand(text)
+	}
+	return out
+}
+
+// expandMap expands the values in the order of their keys.
+func (d *draft) expandMap(m map[string]string) map[string]string {
+	out := make(map[string]string, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out[k] = d.expand(m[k])
+	}
+	return out
+}
+
+// holds tells whether a condition of the catalogue is met: no text, or one that
+// comes out with anything but white space.
+func (d *draft) holds(when string) bool {
+	return when == "" || strings.TrimSpace(d.expand(when)) != ""
+}
+
+// templateFile is the text of a template file of the catalogue, executed.
+func (d *draft) templateFile(name string, data any) string {
+	raw, err := d.planner.catalogue.Template("templates/" + name)
+	if err == nil {
+		var out string
+		if out, err = d.planner.texts.execute(name, string(raw), data); err == nil {
+			return out
+		}
+	}
+	d.problems.Errorf(CodeKindData, d.node.Pos, "correct the template file", "%s",
+		fmt.Sprintf("node %q: template %s of kind %s: %v", d.node.Name, name, d.kind.Name, err))
+	return ""
+}
