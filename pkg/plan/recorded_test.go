@@ -71,6 +71,16 @@ type recordedContainer struct {
 	MacAddress    string `json:"mac-address"`
 }
 
+// subject is the node of the kind in question: n1, or br0 for bridges.
+func (r *recordedPlan) subject() recordedNode {
+	for name, node := range r.Nodes {
+		if name != "peer" {
+			return node
+		}
+	}
+	return recordedNode{}
+}
+
 // recordedDir finds the folder of recorded plans beside the repository, or skips.
 func recordedDir(t *testing.T) string {
 	t.Helper()
@@ -123,7 +133,7 @@ func recordedLab(t *testing.T, r *recordedPlan, kind *kinds.Kind) (*lab.Lab, *la
 	l := testLab(r.Lab)
 	n := testNode(l, "n1", kind.Name, 1)
 	n.LongName, n.FQDN = "clab-"+r.Lab+"-n1", "n1."+r.Lab+".io"
-	for _, c := range r.Nodes["n1"].Containers {
+	for _, c := range r.subject().Containers {
 		n.WrittenKind = c.Env["CLAB_LABEL_CLAB_NODE_KIND"]
 		n.Type = c.Env["CLAB_LABEL_CLAB_NODE_TYPE"]
 		if c.License != "" {
@@ -217,7 +227,7 @@ func reportDifferences(t *testing.T, found, allowed map[string]map[string]string
 // differences gives for each field that differs what was recorded and planned.
 func differences(r *recordedPlan, p *Plan) map[string]string {
 	out := map[string]string{}
-	node := r.Nodes["n1"]
+	node := r.subject()
 	compare := func(field string, recorded, planned any) {
 		a, b := fmt.Sprintf("%v", recorded), fmt.Sprintf("%v", planned)
 		if a != b {
