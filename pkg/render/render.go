@@ -4,6 +4,10 @@
 package render
 
 import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -67,7 +71,14 @@ type Object struct {
 	json []byte
 }
 
-// JSON returns the object in JSON, without the API's empty leftovers (status,
+// apiObject is a typed object with metadata.
+type apiObject interface {
+	runtime.Object
+	metav1.Object
+}
+
+// JSON returns the object in canonical JSON: apiVersion, kind and metadata
+// first, other keys sorted, without the API's empty leftovers (status,
 // creationTimestamp). The caller must not change the bytes.
 func (o *Object) JSON() ([]byte, error) {
 	if o.json != nil {
@@ -76,8 +87,151 @@ func (o *Object) JSON() ([]byte, error) {
 	return encode(o.Object)
 }
 
-// Render renders l. plans are by node name and must hold every node that is
-// rendered. The Output is nil where a diagnostic is an error.
+// Render renders l. plans are by node name and hold every node of l. The Output
+// is nil where a diagnostic is an error. The planner's own diagnostics are not
+// repeated.
 func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []diag.Diagnostic) {
-	return &Output{Lab: l.Name, Source: l.Source, Namespace: l.Namespace, Planner: opts.Planner, Version: opts.Version}, nil
+	r := newRenderer(l, plans, opts)
+	pods := r.selectedPods()
+	out := &Output{Lab: l.Name, Source: l.Source, Namespace: l.Namespace, Planner: opts.Planner, Version: opts.Version}
+	if r.diags.HasErrors() {
+		return nil, r.diags.All()
+	}
+	for _, o := range r.labObjects() {
+		r.encodeInto(&o, &r.diags)
+		out.Objects = append(out.Objects, o)
+	}
+	type rendered struct {
+		objects []Object
+		diags   []diag.Diagnostic
+	}
+	_ = inOrder(len(pods), func(i int) (rendered, error) { // neither side fails
+		p := newPodRenderer(r, pods[i])
+		objects := p.render()
+		for j := range objects {
+			r.encodeInto(&objects[j], &p.diags)
+		}
+		return rendered{objects, p.diags.All()}, nil
+	}, func(done rendered) error {
+		out.Objects = append(out.Objects, done.objects...)
+		r.diags.Append(done.diags)
+		return nil
+	})
+	r.diags.Append(Check(out.Objects))
+	if r.diags.HasErrors() {
+		return nil, r.diags.All()
+	}
+	return out, r.diags.All()
+}
+
+func (r *renderer) encodeInto(o *Object, diags *diag.List) {
+	data, err := encode(o.Object)
+	if err != nil {
+		diags.Errorf(CodeEncode, diag.Pos{File: o.Source}, "", "writing %T: %v", o.Object, err)
+	}
+	o.json = data
+}
+
+// renderer is what all Pods of one lab share, read-only once it is made.
+type renderer struct {
+	lab   *lab.Lab
+	plans map[string]*plan.Plan
+	opts  Options
+	// image is the c9s image after the image map.
+	image    string
+	labLabel string
+	nodes    map[string]*lab.Node
+	podOf    map[string]*lab.Pod
+	// waited holds the stages that other nodes wait for, by node.
+	waited map[string]map[lab.StageName]bool
+	// aliases are the Service names of each node's aliases.
+	aliases map[string][]string
+	diags   diag.List
+}
+
+func newRenderer(l *lab.Lab, plans map[string]*plan.Plan, opts Options) *renderer {
+	r := &renderer{
+		lab:      l,
+		plans:    plans,
+		opts:     opts,
+		image:    mapImage(opts.MapImage, opts.Image),
+		labLabel: labelValue(l.Name),
+		nodes:    make(map[string]*lab.Node, len(l.Nodes)),
+		podOf:    make(map[string]*lab.Pod, len(l.Nodes)),
+		waited:   map[string]map[lab.StageName]bool{},
+	}
+	for _, n := range l.Nodes {
+		r.nodes[n.Name] = n
+		for _, stage := range n.Stages {
+			for _, w := range stage.WaitFor {
+				if r.waited[w.Node] == nil {
+					r.waited[w.Node] = map[lab.StageName]bool{}
+				}
+				r.waited[w.Node][w.Stage] = true
+			}
+		}
+	}
+	for i := range l.Pods {
+		for _, name := range l.Pods[i].Nodes {
+			r.podOf[name] = &l.Pods[i]
+		}
+	}
+	r.aliases = r.aliasServices()
+	return r
+}
+
+// selectedPods are the Pods to render. It makes sure that each has its plans.
+func (r *renderer) selectedPods() []*lab.Pod {
+	only := map[string]bool{}
+	for _, name := range r.opts.Only {
+		n := r.findNode(name)
+		if n == nil {
+			r.diags.Errorf(CodeUnknownNode, diag.Pos{File: r.lab.Source}, "see the nodes with c9s graph or in the topology file",
+				"the lab has no node %q", name)
+			continue
+		}
+		only[r.podOf[n.Name].Name] = true
+	}
+	var pods []*lab.Pod
+	for i := range r.lab.Pods {
+		pod := &r.lab.Pods[i]
+		if r.skipPod(pod) || len(r.opts.Only) > 0 && !only[pod.Name] {
+			continue
+		}
+		for _, name := range pod.Nodes {
+			if r.plans[name] == nil {
+				r.diags.Errorf(CodePlanMissing, r.nodes[name].Pos, "report this to c9s", "node %q has no plan", name)
+			}
+		}
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// findNode finds a node by its name or its ID.
+func (r *renderer) findNode(name string) *lab.Node {
+	if n := r.nodes[name]; n != nil {
+		return n
+	}
+	if i := slices.IndexFunc(r.lab.Nodes, func(n *lab.Node) bool { return n.ID == name }); i >= 0 {
+		return r.lab.Nodes[i]
+	}
+	return nil
+}
+
+// skipPod tells that nothing runs for a Pod: a node of kind host is the worker
+// itself, and its links are the other end's.
+func (r *renderer) skipPod(pod *lab.Pod) bool {
+	primary := r.nodes[pod.Nodes[0]]
+	return primary.RootNamespace && primary.Kind == "host"
+}
+
+// hasMgmt tells whether a node, as a Pod's primary, has a management interface.
+func hasMgmt(n *lab.Node) bool {
+	return !n.RootNamespace && n.NetworkMode == lab.NetworkMgmt
+}
+
+func isSecret(o runtime.Object) bool {
+	_, ok := o.(*corev1.Secret)
+	return ok
 }

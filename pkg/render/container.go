@@ -1,0 +1,253 @@
+package render
+
+import (
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+// deviceContainer carries the i-th container of a member's plan, its image
+// unmodified. Docker's entrypoint is Kubernetes' command, and its cmd the args:
+// in both, giving the one discards the image's other.
+func (p *podRenderer) deviceContainer(m member, i int, program bool) corev1.Container {
+	c := m.plan.Containers[i]
+	privileged := privileged(m.node, c)
+	out := corev1.Container{
+		Name:            m.containers[i],
+		Image:           mapImage(p.opts.MapImage, c.Image),
+		ImagePullPolicy: pullPolicy(m.node),
+		Command:         literals(c.Entrypoint),
+		Args:            literals(c.Cmd),
+		Env:             envVars(c.Env),
+		Stdin:           c.Stdin,
+		TTY:             c.TTY,
+		Resources:       resources(m.node, c),
+		SecurityContext: p.securityContext(m.node, c, privileged),
+		VolumeMounts:    p.deviceMounts(m, i, privileged),
+	}
+	if program {
+		out.VolumeMounts = append(out.VolumeMounts, programMounts(out.Name)...)
+		out.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{
+			stage.HelperDir + "/" + stage.HelperFile, "run", "--steps", stage.HelperDir + "/" + stage.ProgramFile,
+		}}}}
+	}
+	if i == 0 {
+		p.probes(m, &out)
+		p.warnNode(m.node, c)
+	}
+	return out
+}
+
+func privileged(n *lab.Node, c plan.Container) bool {
+	if n.Policy.Privileged != nil {
+		return *n.Policy.Privileged
+	}
+	return c.Privileged
+}
+
+func pullPolicy(n *lab.Node) corev1.PullPolicy {
+	if n.Policy.ImagePullPolicy != "" {
+		return corev1.PullPolicy(n.Policy.ImagePullPolicy)
+	}
+	return corev1.PullPolicy(n.ImagePullPolicy)
+}
+
+// warnNode tells of a node's settings that only Docker knows.
+func (p *podRenderer) warnNode(n *lab.Node, c plan.Container) {
+	if c.RestartPolicy == "no" || c.RestartPolicy == "on-failure" {
+		p.diags.Warnf(CodeRestartPolicy, n.Pos, "",
+			"node %q has restart-policy %q, but its container is started again whenever it ends", n.Name, c.RestartPolicy)
+	}
+	if n.CPUSet != "" {
+		p.diags.Warnf(CodeCPUSet, n.Pos, "set whole-number CPU requests equal to the limits in the policy, on workers with the static CPU manager",
+			"node %q asks for the cores %q, which a Pod cannot choose; cpu-set is ignored", n.Name, n.CPUSet)
+	}
+}
+
+// literals escapes what Kubernetes would expand in commands, arguments and
+// environment: "$(" begins a reference and "$$" is an escaped "$". Docker expands
+// nothing.
+func literals(list []string) []string {
+	if list == nil {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = literal(s)
+	}
+	return out
+}
+
+func literal(s string) string {
+	if !strings.Contains(s, "$(") && !strings.Contains(s, "$$") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '$' && i+1 < len(s) && (s[i+1] == '(' || s[i+1] == '$') {
+			b.WriteByte('$')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+func envVars(env map[string]string) []corev1.EnvVar {
+	var out []corev1.EnvVar
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		out = append(out, corev1.EnvVar{Name: name, Value: literal(env[name])})
+	}
+	return out
+}
+
+// resources are the policy's where it has any. Otherwise Docker's memory and cpu
+// are limits; memory is requested in full, since a device that has booted uses
+// it, and of CPU a tenth, since a booted device idles.
+func resources(n *lab.Node, c plan.Container) corev1.ResourceRequirements {
+	if n.Policy.Resources != nil {
+		return *n.Policy.Resources
+	}
+	var out corev1.ResourceRequirements
+	set := func(name corev1.ResourceName, limit, request *resource.Quantity) {
+		if out.Limits == nil {
+			out.Limits, out.Requests = corev1.ResourceList{}, corev1.ResourceList{}
+		}
+		out.Limits[name], out.Requests[name] = *limit, *request
+	}
+	if c.Memory > 0 {
+		memory := resource.NewQuantity(c.Memory, resource.BinarySI)
+		set(corev1.ResourceMemory, memory, memory)
+	}
+	if milli := int64(math.Round(c.CPU * 1000)); milli > 0 {
+		request := min(max(milli/10, 10), milli)
+		set(corev1.ResourceCPU, resource.NewMilliQuantity(milli, resource.DecimalSI), resource.NewMilliQuantity(request, resource.DecimalSI))
+	}
+	return out
+}
+
+// deviceMounts are the mounts of the i-th container, sorted by path: the plan's,
+// and tmpfs, shm, resolv.conf and devices where the plan has nothing there.
+func (p *podRenderer) deviceMounts(m member, i int, privileged bool) []corev1.VolumeMount {
+	c := m.plan.Containers[i]
+	var out []corev1.VolumeMount
+	for _, mount := range c.Mounts {
+		out = append(out, p.planMount(m, i, mount))
+	}
+	free := func(target string) bool {
+		return !slices.ContainsFunc(out, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == path.Clean(target) })
+	}
+	for _, target := range slices.Sorted(maps.Keys(c.Tmpfs)) {
+		size := p.tmpfs(m.node, target, c.Tmpfs[target])
+		if free(target) {
+			name := p.volumes.add("tmpfs/"+m.containers[i]+path.Clean(target), "tmpfs-"+p.scoped(m, i, target), memoryDir(size))
+			out = append(out, corev1.VolumeMount{Name: name, MountPath: target})
+		}
+	}
+	if c.ShmSize > 0 && free("/dev/shm") {
+		name := p.volumes.add("shm/"+m.containers[i], "shm-"+m.containers[i], memoryDir(c.ShmSize))
+		out = append(out, corev1.VolumeMount{Name: name, MountPath: "/dev/shm"})
+	}
+	if p.ownResolvConf(m.node) && free("/etc/resolv.conf") {
+		out = append(out, p.nodeFolder(m).mount("/etc/resolv.conf", resolvConf, false))
+	}
+	for _, d := range p.devices(m, i, privileged) {
+		if free(d.target) {
+			name := p.volumes.add("device/"+d.source, "host-"+slug(d.source, 50), hostPath(d.source, corev1.HostPathCharDev))
+			out = append(out, corev1.VolumeMount{Name: name, MountPath: d.target})
+		}
+	}
+	slices.SortFunc(out, func(a, b corev1.VolumeMount) int { return strings.Compare(a.MountPath, b.MountPath) })
+	return out
+}
+
+// scoped names a volume of one container by its path, and by the container where
+// the Pod has several.
+func (p *podRenderer) scoped(m member, i int, target string) string {
+	if len(p.members) == 1 && len(m.containers) == 1 {
+		return slug(target, 50)
+	}
+	return slug(m.containers[i]+target, 50)
+}
+
+func (p *podRenderer) planMount(m member, i int, mount plan.Mount) corev1.VolumeMount {
+	switch {
+	case mount.HostPath != "":
+		name := p.volumes.add("host/"+mount.HostPath, "host-"+slug(mount.HostPath, 50), hostPath(mount.HostPath, corev1.HostPathUnset))
+		return corev1.VolumeMount{Name: name, MountPath: mount.Target, ReadOnly: mount.ReadOnly}
+	case mount.Volume != "":
+		p.warnVolume(m.node, mount)
+		return p.namedVolume(mount.Volume).mount(mount.Target, "", mount.ReadOnly)
+	case mount.Anonymous:
+		p.warnVolume(m.node, mount)
+		return p.anonymousVolume(m.containers[i], mount.Target).mount(mount.Target, "", mount.ReadOnly)
+	}
+	return p.nodeFolder(m).mount(mount.Target, mount.Path, mount.ReadOnly)
+}
+
+func (p *podRenderer) warnVolume(n *lab.Node, mount plan.Mount) {
+	pos := n.Pos
+	for _, m := range n.Mounts {
+		if m.Target == mount.Target {
+			pos = m.Pos
+		}
+	}
+	p.diags.Warnf(CodeVolumeEmpty, pos, "bind the files that the device needs there",
+		"node %q: the volume at %s starts empty; Docker would copy the image's files into it", n.Name, mount.Target)
+}
+
+// tmpfs reads the options of a tmpfs and returns its size in bytes, 0 for none.
+func (p *podRenderer) tmpfs(n *lab.Node, target, options string) int64 {
+	var size int64
+	for option := range strings.SplitSeq(options, ",") {
+		key, text, _ := strings.Cut(option, "=")
+		switch key {
+		case "", "rw":
+		case "size":
+			var ok bool
+			if size, ok = tmpfsSize(text); !ok {
+				p.diags.Errorf(CodeQuantity, n.Pos, "write a size such as size=64m", "node %q: tmpfs %s has the size %q", n.Name, target, text)
+			}
+		default:
+			p.diags.Warnf(CodeTmpfsOption, n.Pos, "", "node %q: the option %q of tmpfs %s is ignored; a Pod can only limit its size", n.Name, option, target)
+		}
+	}
+	return size
+}
+
+// device is a character device of the worker and where the container sees it.
+type device struct {
+	source, target string
+}
+
+// devices are /dev/kvm where it is needed, and the topology's devices where the
+// container does not see all of the worker's anyway. A worker without the device
+// keeps the Pod from starting, with an event that says so.
+func (p *podRenderer) devices(m member, i int, privileged bool) []device {
+	var out []device
+	if m.plan.Needs.KVM {
+		out = append(out, device{"/dev/kvm", "/dev/kvm"})
+	}
+	if privileged {
+		return out
+	}
+	for _, text := range m.plan.Containers[i].Devices {
+		parts := strings.SplitN(text, ":", 3)
+		d := device{parts[0], parts[0]}
+		if len(parts) > 1 && strings.HasPrefix(parts[1], "/") {
+			d.target = parts[1]
+		}
+		p.diags.Warnf(CodeDevice, m.node.Pos, "set privileged: true, or ask for the device through a device plugin in the policy's resources",
+			"node %q: the device %s is visible, but most workers let only privileged containers open it", m.node.Name, d.source)
+		out = append(out, d)
+	}
+	return out
+}

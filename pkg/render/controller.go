@@ -1,0 +1,130 @@
+package render
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+const (
+	// ControllerName names the controller's ServiceAccount, Role, RoleBinding,
+	// Deployment and Lease.
+	ControllerName = "c9s-controller"
+	// ControllerPort is the controller's HTTP: metrics and probes; TCP.
+	ControllerPort = 8080
+	// controllerUser is an arbitrary user without a name in the image.
+	controllerUser = 65532
+)
+
+func (r *renderer) controller() []apiObject {
+	return []apiObject{
+		r.controllerServiceAccount(),
+		r.controllerRole(),
+		r.controllerRoleBinding(),
+		r.labConfigMap(StatusConfigMap, nil),
+		r.labConfigMap(AddressesConfigMap, nil),
+		r.controllerDeployment(),
+	}
+}
+
+func (r *renderer) controllerServiceAccount() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{
+		TypeMeta:                     metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta:                   r.labMeta(ControllerName, ComponentController),
+		AutomountServiceAccountToken: new(false),
+	}
+}
+
+// controllerRole is what the controller uses, no more. The API cannot restrict
+// create by name; everything else that can be is.
+func (r *renderer) controllerRole() *rbacv1.Role {
+	read := []string{StatusConfigMap, AddressesConfigMap}
+	for i := range links.DirectoryParts {
+		read = append(read, links.DirectoryName(i))
+	}
+	return &rbacv1.Role{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"},
+		ObjectMeta: r.labMeta(ControllerName, ComponentController),
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read[:2], Verbs: []string{"update", "patch"}},
+			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{ControllerName}, Verbs: []string{"get", "update", "patch"}},
+		},
+	}
+}
+
+func (r *renderer) controllerRoleBinding() *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"},
+		ObjectMeta: r.labMeta(ControllerName, ComponentController),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: ControllerName},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: ControllerName, Namespace: r.lab.Namespace}},
+	}
+}
+
+func (r *renderer) controllerDeployment() *appsv1.Deployment {
+	meta := r.labMeta(ControllerName, ComponentController)
+	selector := map[string]string{LabelLab: r.labLabel, LabelComponent: ComponentController}
+	return &appsv1.Deployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: meta,
+		Spec: appsv1.DeploymentSpec{
+			Replicas:             new(int32(1)),
+			RevisionHistoryLimit: new(int32(1)),
+			Selector:             &metav1.LabelSelector{MatchLabels: selector},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: map[string]string{AnnotationLabName: r.lab.Name}},
+				Spec: corev1.PodSpec{
+					ServiceAccountName:            ControllerName,
+					AutomountServiceAccountToken:  new(true),
+					EnableServiceLinks:            new(false),
+					TerminationGracePeriodSeconds: new(int64(10)),
+					NodeSelector:                  map[string]string{corev1.LabelOSStable: "linux"},
+					Affinity:                      &corev1.Affinity{NodeAffinity: realWorkers(nil)},
+					SecurityContext: &corev1.PodSecurityContext{
+						RunAsNonRoot:   new(true),
+						RunAsUser:      new(int64(controllerUser)),
+						RunAsGroup:     new(int64(controllerUser)),
+						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+					},
+					Containers: []corev1.Container{r.controllerContainer()},
+				},
+			},
+		},
+	}
+}
+
+func (r *renderer) controllerContainer() corev1.Container {
+	probe := func(path string, period int32) *corev1.Probe {
+		return &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(ControllerPort)}},
+			PeriodSeconds: period,
+		}
+	}
+	return corev1.Container{
+		Name:    "controller",
+		Image:   r.image,
+		Command: []string{"/c9s", "controller"},
+		Env:     []corev1.EnvVar{fieldEnv("POD_NAME", "metadata.name"), fieldEnv("POD_NAMESPACE", "metadata.namespace")},
+		Ports:   []corev1.ContainerPort{{Name: "http", ContainerPort: ControllerPort, Protocol: corev1.ProtocolTCP}},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+		},
+		ReadinessProbe: probe("/readyz", 5),
+		LivenessProbe:  probe("/healthz", 20),
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+	}
+}

@@ -1,0 +1,166 @@
+package render
+
+import (
+	"encoding/json"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// gracePeriod is how long a device has to end by itself, in seconds. Most ignore
+// SIGTERM and would make every change wait.
+const gracePeriod = 10
+
+// deployment runs the Pod, always one of it: the old one is gone before the new
+// one starts, since both would claim the same addresses.
+func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
+	meta := p.nodeMeta(p.pod.Name, p.pod.Name, p.primary)
+	template := metav1.ObjectMeta{
+		Labels: meta.Labels,
+		// Nothing that an edit elsewhere in the file changes (the source line,
+		// the planner) may be here: it would restart the device.
+		Annotations: map[string]string{
+			AnnotationLabName:  p.lab.Name,
+			AnnotationNodeName: strings.Join(p.pod.Nodes, ","),
+			AnnotationStaged:   s.digest,
+		},
+	}
+	meta.Annotations[AnnotationNodeName] = strings.Join(p.pod.Nodes, ",")
+	if mode := p.linkApplyMode(); mode != "" {
+		meta.Annotations[AnnotationLinkApply] = mode
+	}
+	if labels := p.topologyLabels(); labels != "" {
+		meta.Annotations[AnnotationTopologyLabels] = labels
+	}
+	return &appsv1.Deployment{
+		TypeMeta:   typeMeta("apps/v1", "Deployment"),
+		ObjectMeta: meta,
+		Spec: appsv1.DeploymentSpec{
+			Replicas:             new(int32(1)),
+			RevisionHistoryLimit: new(int32(1)),
+			Strategy:             appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Selector:             &metav1.LabelSelector{MatchLabels: p.selector(p.pod.Name)},
+			Template:             corev1.PodTemplateSpec{ObjectMeta: template, Spec: p.podSpec(s)},
+		},
+	}
+}
+
+func (p *podRenderer) linkApplyMode() string {
+	if p.primary.LinkApplyMode != "" {
+		return p.primary.LinkApplyMode
+	}
+	return p.members[0].plan.LinkApplyMode
+}
+
+// topologyLabels are the labels that the user gave the nodes, by node.
+func (p *podRenderer) topologyLabels() string {
+	labels := map[string]map[string]string{}
+	for _, m := range p.members {
+		if len(m.node.Labels) > 0 {
+			labels[m.node.Name] = m.node.Labels
+		}
+	}
+	if len(labels) == 0 {
+		return ""
+	}
+	data, err := json.Marshal(labels)
+	if err != nil {
+		panic(err) // maps of strings
+	}
+	return string(data)
+}
+
+func (p *podRenderer) podSpec(s staged) corev1.PodSpec {
+	spec := corev1.PodSpec{
+		Hostname:                      p.primary.ID,
+		ServiceAccountName:            NodeServiceAccount,
+		AutomountServiceAccountToken:  new(false),
+		EnableServiceLinks:            new(false),
+		TerminationGracePeriodSeconds: new(int64(gracePeriod)),
+	}
+	p.schedule(&spec)
+	p.namespaces(&spec)
+	p.helperVolumes(s)
+	spec.InitContainers = []corev1.Container{p.prepareContainer(s)}
+	if !p.hostNetwork {
+		spec.InitContainers = append(spec.InitContainers, p.wireContainer())
+	}
+	for _, m := range p.members {
+		for i, name := range m.containers {
+			spec.Containers = append(spec.Containers, p.deviceContainer(m, i, s.programs[name]))
+		}
+	}
+	if len(spec.Containers) == 0 {
+		spec.Containers = []corev1.Container{p.idleContainer()}
+	}
+	spec.Volumes = p.volumes.list
+	return spec
+}
+
+// namespaces carries pid-mode, network-mode host and dns.
+func (p *podRenderer) namespaces(spec *corev1.PodSpec) {
+	for _, m := range p.members {
+		p.pidMode(m.node, spec)
+	}
+	if p.hostNetwork {
+		spec.HostNetwork = true
+		spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
+	}
+	dns := p.primary.DNS
+	if dns == nil || p.primary.RootNamespace {
+		return
+	}
+	switch {
+	case p.hostNetwork && len(dns.Servers) > 0:
+		spec.DNSPolicy = corev1.DNSNone
+		spec.DNSConfig = dnsConfig(dns, true)
+	case len(dns.Servers) == 0 && len(dns.Search)+len(dns.Options) > 0:
+		spec.DNSConfig = dnsConfig(dns, false)
+	}
+}
+
+func dnsConfig(dns *lab.DNS, servers bool) *corev1.PodDNSConfig {
+	out := &corev1.PodDNSConfig{Searches: dns.Search}
+	if servers {
+		out.Nameservers = dns.Servers
+	}
+	for _, option := range dns.Options {
+		name, value, has := strings.Cut(option, ":")
+		o := corev1.PodDNSConfigOption{Name: name}
+		if has {
+			o.Value = &value
+		}
+		out.Options = append(out.Options, o)
+	}
+	return out
+}
+
+// pidMode joins the worker's processes or those of the Pod's other containers.
+func (p *podRenderer) pidMode(n *lab.Node, spec *corev1.PodSpec) {
+	target, other := strings.CutPrefix(n.PIDMode, "container:")
+	switch {
+	case n.PIDMode == "":
+	case n.PIDMode == "host":
+		spec.HostPID = true
+	case other && p.sharesPod(target):
+		spec.ShareProcessNamespace = new(true)
+	case other:
+		p.diags.Errorf(CodePIDMode, n.Pos, "give the node network-mode container:"+target+" as well, so that both share a Pod",
+			"node %q wants the process namespace of %q, which is in another Pod", n.Name, target)
+	default:
+		p.diags.Errorf(CodePIDMode, n.Pos, "use host or container:<node>", "node %q has pid-mode %q", n.Name, n.PIDMode)
+	}
+}
+
+func (p *podRenderer) sharesPod(name string) bool {
+	for _, m := range p.members {
+		if m.node.Name == name || m.node.ID == name || m.node.LongName == name {
+			return true
+		}
+	}
+	return false
+}

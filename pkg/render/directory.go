@@ -1,0 +1,215 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+// directory returns the ConfigMaps with the lab's names and management addresses.
+func (r *renderer) directory() []*corev1.ConfigMap {
+	entries := make([]directoryEntry, 0, len(r.lab.Nodes))
+	for _, n := range r.lab.Nodes {
+		if e, ok := r.directoryEntry(n); ok {
+			entries = append(entries, e)
+		}
+	}
+	parts := splitDirectory(entries, smallObject)
+	if len(parts) > links.DirectoryParts {
+		parts = splitDirectory(entries, largeObject)
+	}
+	if len(parts) > links.DirectoryParts {
+		r.diags.Errorf(CodeDirectorySize, diag.Pos{File: r.lab.Source}, "split the lab over several namespaces",
+			"the directory of %d nodes needs %d ConfigMaps; there is room for %d", len(entries), len(parts), links.DirectoryParts)
+	}
+	out := make([]*corev1.ConfigMap, len(parts))
+	for i, part := range parts {
+		var nodes, hosts strings.Builder
+		for j, e := range part {
+			if j > 0 {
+				nodes.WriteString(",\n")
+			}
+			nodes.WriteString(e.json)
+			hosts.WriteString(e.hosts)
+		}
+		out[i] = r.labConfigMap(links.DirectoryName(i), map[string]string{
+			links.DirectoryKey(i): fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"nodes\":[\n%s\n]}\n", links.DirectoryVersion, r.lab.Name, nodes.String()),
+			links.HostsKey(i):     hosts.String(),
+		})
+	}
+	return out
+}
+
+// directoryEntry is one node, as a line of JSON and as hosts-file lines.
+type directoryEntry struct {
+	json, hosts string
+}
+
+func splitDirectory(entries []directoryEntry, budget int) [][]directoryEntry {
+	parts := [][]directoryEntry{nil}
+	size := 0
+	for _, e := range entries {
+		cost := jsonCost(e.json) + jsonCost(e.hosts) + 4
+		if size+cost > budget && size > 0 {
+			parts = append(parts, nil)
+			size = 0
+		}
+		size += cost
+		parts[len(parts)-1] = append(parts[len(parts)-1], e)
+	}
+	return parts
+}
+
+func (r *renderer) directoryEntry(n *lab.Node) (directoryEntry, bool) {
+	pod, ok := r.podOf[n.Name]
+	if !ok || r.skipPod(pod) {
+		return directoryEntry{}, false
+	}
+	entry := links.DirectoryNode{Name: n.Name, Pod: pod.Name, Names: r.hostNames(n)}
+	if primary := r.nodes[pod.Nodes[0]]; hasMgmt(primary) {
+		entry.IPv4, entry.IPv6, entry.MAC = primary.MgmtIPv4, primary.MgmtIPv6, r.mgmtMAC(primary)
+	}
+	data, err := json.Marshal(entry)
+	if err != nil {
+		panic(err) // no part of it can fail
+	}
+	names := strings.Join(entry.Names, " ")
+	var hosts strings.Builder
+	if entry.IPv4.IsValid() {
+		fmt.Fprintf(&hosts, "%s\t%s\n", entry.IPv4, names)
+	}
+	if entry.IPv6.IsValid() {
+		fmt.Fprintf(&hosts, "%s\t%s\n", entry.IPv6, names)
+	}
+	return directoryEntry{json: string(data), hosts: hosts.String()}, true
+}
+
+// hostNames are all names of a node: its own, containerlab's long one, the FQDN,
+// aliases, and the names of a chassis' components.
+func (r *renderer) hostNames(n *lab.Node) []string {
+	names := []string{n.Name, n.LongName, n.FQDN}
+	names = append(names, n.Aliases...)
+	for _, c := range n.Components {
+		if c.Slot != "" {
+			slot := strings.ToLower(c.Slot)
+			names = append(names, n.Name+"-"+slot, n.LongName+"-"+slot)
+		}
+	}
+	out := names[:0]
+	for _, name := range names {
+		if name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// AllocationsName is the name of the ConfigMap with part i of the allocations,
+// 0-based; AllocationsKey is the key in it.
+func AllocationsName(i int) string { return numbered("c9s-allocations", i) }
+
+// AllocationsKey is the key of part i.
+func AllocationsKey(i int) string { return numbered("allocations", i) + ".json" }
+
+func numbered(name string, i int) string {
+	if i == 0 {
+		return name
+	}
+	return name + "-" + strconv.Itoa(i)
+}
+
+// allocations returns the ConfigMaps with the lab's allocations: each holds a
+// lab.Allocations with a part of the owners. JoinAllocations reads them back.
+func (r *renderer) allocations() []*corev1.ConfigMap {
+	parts := splitAllocations(r.lab.Allocations)
+	out := make([]*corev1.ConfigMap, len(parts))
+	for i, part := range parts {
+		data, err := json.MarshalIndent(part, "", " ")
+		if err != nil {
+			panic(err) // maps of strings
+		}
+		out[i] = r.labConfigMap(AllocationsName(i), map[string]string{AllocationsKey(i): string(data) + "\n"})
+	}
+	return out
+}
+
+func splitAllocations(all lab.Allocations) []lab.Allocations {
+	fresh := func() lab.Allocations {
+		return lab.Allocations{Version: all.Version, Pools: map[string]map[string]string{}}
+	}
+	parts := []lab.Allocations{fresh()}
+	size := 0
+	add := func(pools map[string]map[string]string, into func(*lab.Allocations) *map[string]map[string]string) {
+		for _, pool := range slices.Sorted(maps.Keys(pools)) {
+			for _, owner := range slices.Sorted(maps.Keys(pools[pool])) {
+				claim := pools[pool][owner]
+				cost := jsonCost(owner) + jsonCost(claim) + 16
+				if size+cost > smallObject {
+					parts = append(parts, fresh())
+					size = 0
+				}
+				size += cost
+				target := into(&parts[len(parts)-1])
+				if *target == nil {
+					*target = map[string]map[string]string{}
+				}
+				if (*target)[pool] == nil {
+					(*target)[pool] = map[string]string{}
+				}
+				(*target)[pool][owner] = claim
+			}
+		}
+	}
+	add(all.Pools, func(a *lab.Allocations) *map[string]map[string]string { return &a.Pools })
+	add(all.Released, func(a *lab.Allocations) *map[string]map[string]string { return &a.Released })
+	return parts
+}
+
+// JoinAllocations puts the parts of the allocations ConfigMaps together, in any
+// order.
+func JoinAllocations(parts ...[]byte) (lab.Allocations, error) {
+	var out lab.Allocations
+	for _, data := range parts {
+		var part lab.Allocations
+		if err := json.Unmarshal(data, &part); err != nil {
+			return lab.Allocations{}, fmt.Errorf("reading allocations: %w", err)
+		}
+		if part.Version != lab.AllocationsVersion {
+			return lab.Allocations{}, fmt.Errorf("reading allocations: version %q, this c9s reads %q", part.Version, lab.AllocationsVersion)
+		}
+		out.Version = part.Version
+		mergePools(&out.Pools, part.Pools)
+		mergePools(&out.Released, part.Released)
+	}
+	return out, nil
+}
+
+func mergePools(into *map[string]map[string]string, from map[string]map[string]string) {
+	for pool, claims := range from {
+		if *into == nil {
+			*into = map[string]map[string]string{}
+		}
+		if (*into)[pool] == nil {
+			(*into)[pool] = map[string]string{}
+		}
+		maps.Copy((*into)[pool], claims)
+	}
+}
+
+func (r *renderer) labConfigMap(name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: r.labMeta(name, ComponentLab),
+		Data:       data,
+	}
+}

@@ -1,0 +1,158 @@
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+// Names of c9s' own containers in a Pod, and its binary in the c9s image.
+const (
+	prepareName   = "prepare"
+	wireName      = "wire"
+	bridgeName    = "bridge"
+	sidecarBinary = "/c9s-sidecar"
+)
+
+// startupSeconds is how long the wire may take to make its interfaces before the
+// kubelet starts it anew; waitSeconds is for a node that waits for others, whose
+// boot may take any time.
+const (
+	startupSeconds = 600
+	waitSeconds    = 86_400
+)
+
+// prepareContainer lays the files out. It may change owners and modes, nothing
+// else: no privilege, no network use, a read-only root.
+func (p *podRenderer) prepareContainer(s staged) corev1.Container {
+	mounts := []corev1.VolumeMount{
+		{Name: volumePlan, MountPath: stage.PlanDir, ReadOnly: true},
+		{Name: volumeState, MountPath: stage.StateDir},
+	}
+	if len(s.files) > 0 {
+		mounts = append(mounts, corev1.VolumeMount{Name: volumeFiles, MountPath: stage.FilesDir, ReadOnly: true})
+	}
+	for _, m := range p.members {
+		mounts = append(mounts, p.nodeFolder(m).mount(stage.NodesDir+"/"+m.node.ID, "", false))
+	}
+	return corev1.Container{
+		Name:         prepareName,
+		Image:        p.image,
+		Command:      []string{sidecarBinary, "prepare"},
+		VolumeMounts: mounts,
+		Resources:    smallRequests("10m", "16Mi"),
+		SecurityContext: &corev1.SecurityContext{
+			RunAsUser:                new(int64(0)),
+			RunAsGroup:               new(int64(0)),
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
+			Capabilities: &corev1.Capabilities{
+				Drop: []corev1.Capability{"ALL"},
+				Add:  []corev1.Capability{"CHOWN", "DAC_OVERRIDE", "FOWNER"},
+			},
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+	}
+}
+
+// wireContainer is the sidecar: an init container that goes on running. Its
+// startup probe holds the devices back until the interfaces are there.
+func (p *podRenderer) wireContainer() corev1.Container {
+	mounts := []corev1.VolumeMount{
+		{Name: volumePlan, MountPath: stage.PlanDir, ReadOnly: true},
+		{Name: volumeLinks, MountPath: links.Dir, ReadOnly: true},
+		{Name: volumeDirectory, MountPath: links.DirectoryDir, ReadOnly: true},
+		{Name: volumeWireKey, MountPath: "/etc/c9s/wire-key", ReadOnly: true},
+		{Name: volumeState, MountPath: stage.StateDir},
+	}
+	if p.needsHostProc() {
+		mounts = append(mounts, corev1.VolumeMount{Name: volumeHostProc, MountPath: links.HostProc})
+	}
+	resources := smallRequests("5m", "16Mi")
+	resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+	return corev1.Container{
+		Name:          wireName,
+		Image:         p.image,
+		Command:       []string{sidecarBinary, "wire"},
+		RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
+		Env: []corev1.EnvVar{
+			fieldEnv("NODE_NAME", "spec.nodeName"),
+			fieldEnv("POD_IP", "status.podIP"),
+			fieldEnv("POD_IPS", "status.podIPs"),
+			fieldEnv("POD_NAME", "metadata.name"),
+			fieldEnv("POD_NAMESPACE", "metadata.namespace"),
+		},
+		Ports: []corev1.ContainerPort{
+			{Name: "wire", ContainerPort: links.WirePort, Protocol: corev1.ProtocolUDP},
+			{Name: "mgmt", ContainerPort: links.MgmtPort, Protocol: corev1.ProtocolUDP},
+			{Name: "status", ContainerPort: links.StatusPort, Protocol: corev1.ProtocolTCP},
+		},
+		Resources:    resources,
+		VolumeMounts: mounts,
+		// A device may load the worker for minutes while it boots: only a
+		// sidecar that is silent for two minutes is taken for dead.
+		StartupProbe:   statusProbe("/startup", 1, p.startupTries()),
+		ReadinessProbe: statusProbe("/ready", 5, 2),
+		LivenessProbe:  statusProbe("/live", 20, 6),
+		SecurityContext: &corev1.SecurityContext{
+			Privileged:             new(true),
+			RunAsUser:              new(int64(0)),
+			RunAsGroup:             new(int64(0)),
+			ReadOnlyRootFilesystem: new(true),
+		},
+	}
+}
+
+// startupTries is how many seconds the wire's start may take.
+func (p *podRenderer) startupTries() int32 {
+	tries := startupSeconds
+	for _, m := range p.members {
+		if len(m.node.Stages[lab.StageCreate].WaitFor) > 0 {
+			return waitSeconds
+		}
+		tries = max(tries, startupSeconds+m.node.StartupDelay)
+	}
+	return int32(min(tries, waitSeconds))
+}
+
+func statusProbe(path string, period, tries int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(links.StatusPort)}},
+		PeriodSeconds:    period,
+		TimeoutSeconds:   5,
+		FailureThreshold: tries,
+	}
+}
+
+// idleContainer stands where a bridge has no device: a Pod needs a container.
+func (p *podRenderer) idleContainer() corev1.Container {
+	return corev1.Container{
+		Name:      bridgeName,
+		Image:     p.image,
+		Command:   []string{sidecarBinary, "idle"},
+		Resources: smallRequests("1m", "8Mi"),
+		SecurityContext: &corev1.SecurityContext{
+			RunAsNonRoot:             new(true),
+			RunAsUser:                new(int64(controllerUser)),
+			RunAsGroup:               new(int64(controllerUser)),
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+	}
+}
+
+func smallRequests(cpu, memory string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory),
+	}}
+}
+
+func fieldEnv(name, field string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
+}

@@ -1,0 +1,130 @@
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+// Names of the objects of a lab as a whole.
+const (
+	// NodeServiceAccount is what node Pods run under; it has no rights.
+	NodeServiceAccount = "c9s-node"
+	// WireKeySecret holds WireKeyKey, the key of the wire's hello.
+	WireKeySecret = "c9s-wire-key"
+	// WireKeyKey is the key in WireKeySecret.
+	WireKeyKey = "key"
+	// StatusConfigMap and AddressesConfigMap are the controller's to fill; they
+	// are rendered without data, so that applying again leaves that alone.
+	StatusConfigMap    = "c9s-status"
+	AddressesConfigMap = "c9s-addresses"
+	networkPolicyName  = "c9s-nodes"
+)
+
+const (
+	groupNamespace  = "namespace.yaml"
+	groupLab        = "lab.yaml"
+	groupController = "controller.yaml"
+	groupWireKey    = "secrets/wire-key.yaml"
+)
+
+// labObjects are the objects that the lab has once.
+func (r *renderer) labObjects() []Object {
+	var out []Object
+	add := func(group string, objs ...apiObject) {
+		for _, o := range objs {
+			out = append(out, Object{Group: group, Object: o, Source: r.lab.Source, Secret: isSecret(o)})
+		}
+	}
+	if ns := r.namespace(); ns != nil {
+		add(groupNamespace, ns)
+	}
+	add(groupLab, r.nodeServiceAccount())
+	if r.opts.WireKey != nil {
+		add(groupWireKey, r.wireKey())
+	}
+	for _, cm := range r.directory() {
+		add(groupLab, cm)
+	}
+	for _, cm := range r.allocations() {
+		add(groupLab, cm)
+	}
+	add(groupLab, r.networkPolicy())
+	if !r.opts.NoController {
+		add(groupController, r.controller()...)
+	}
+	return out
+}
+
+// namespace is nil for the namespace "default", which is not c9s' to make. Its
+// Pods need the privileged Pod Security level: the sidecar makes interfaces.
+func (r *renderer) namespace() *corev1.Namespace {
+	if r.lab.Namespace == metav1.NamespaceDefault {
+		return nil
+	}
+	meta := r.labMeta(r.lab.Namespace, ComponentLab)
+	meta.Namespace = ""
+	for _, mode := range []string{"enforce", "audit", "warn"} {
+		meta.Labels["pod-security.kubernetes.io/"+mode] = "privileged"
+	}
+	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: meta}
+}
+
+func (r *renderer) nodeServiceAccount() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{
+		TypeMeta:                     metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta:                   r.labMeta(NodeServiceAccount, ComponentLab),
+		AutomountServiceAccountToken: new(false),
+	}
+}
+
+func (r *renderer) wireKey() *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: r.labMeta(WireKeySecret, ComponentLab),
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{WireKeyKey: r.opts.WireKey},
+	}
+}
+
+// networkPolicy lets the lab's own Pods reach each other in every way, and
+// everybody else all but the sidecar's ports. A policy cannot deny, so the ports
+// around the sidecar's are allowed as ranges. The kubelet's probes reach a Pod
+// from its own worker, which every implementation lets through.
+func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
+	const first, last = 1, 65535
+	udp := [][2]int32{{first, links.WirePort - 1}, {links.MgmtPort + 1, last}}
+	tcp := [][2]int32{{first, links.StatusPort - 1}, {links.StatusPort + 1, last}}
+	var open []networkingv1.NetworkPolicyPort
+	open = append(open, portRanges(corev1.ProtocolTCP, tcp)...)
+	open = append(open, portRanges(corev1.ProtocolUDP, udp)...)
+	open = append(open, portRanges(corev1.ProtocolSCTP, [][2]int32{{first, last}})...)
+	return &networkingv1.NetworkPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
+		ObjectMeta: r.labMeta(networkPolicyName, ComponentLab),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{
+				LabelLab: r.labLabel, LabelComponent: ComponentNode,
+			}},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{
+				{From: []networkingv1.NetworkPolicyPeer{{
+					PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{LabelLab: r.labLabel}},
+				}}},
+				{Ports: open},
+			},
+		},
+	}
+}
+
+func portRanges(protocol corev1.Protocol, ranges [][2]int32) []networkingv1.NetworkPolicyPort {
+	out := make([]networkingv1.NetworkPolicyPort, len(ranges))
+	for i, r := range ranges {
+		from := intstr.FromInt32(r[0])
+		out[i] = networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &from, EndPort: new(r[1])}
+	}
+	return out
+}

@@ -1,0 +1,280 @@
+package render
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/plan"
+)
+
+// mgmtInterface is the management interface of every kind that has one.
+const mgmtInterface = "eth0"
+
+// defaultMgmtMTU is Docker's, in bytes.
+const defaultMgmtMTU = 1500
+
+// forwardLLDP lets 01:80:c2:00:00:0e pass a bridge, as containerlab has it on the
+// bridge of its management network.
+const forwardLLDP = 1 << 0xe
+
+// maxInterfaceName is Linux' IFNAMSIZ without the final zero.
+const maxInterfaceName = 15
+
+func (p *podRenderer) linksName() string { return links.ServiceName(p.pod.Name, "links") }
+
+// linksConfigMap is the Pod's connectivity. It may change under a running Pod.
+func (p *podRenderer) linksConfigMap() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   typeMeta("v1", "ConfigMap"),
+		ObjectMeta: p.nodeMeta(p.linksName(), p.pod.Name, p.primary),
+		Data:       map[string]string{links.FileName: prettyJSON(p.document(), 2)},
+	}
+}
+
+func (p *podRenderer) document() *links.Document {
+	doc := &links.Document{
+		Version:  links.Version,
+		Lab:      p.lab.Name,
+		Pod:      p.pod.Name,
+		Hostname: p.primary.Hostname,
+		Mgmt:     p.mgmt(),
+		Sysctls:  p.sysctls(),
+	}
+	used := map[string]*lab.Endpoint{}
+	for _, m := range p.members {
+		if m.node.RootNamespace {
+			doc.Bridges = append(doc.Bridges, links.Bridge{Name: bridgeInterface(m.node.Name), GroupForwardMask: forwardLLDP})
+		}
+		for _, ep := range orderedEndpoints(m) {
+			p.checkInterface(ep, used, doc)
+			doc.Interfaces = append(doc.Interfaces, p.iface(m, ep))
+		}
+		if hasMgmt(p.primary) && !m.node.RootNamespace {
+			p.checkPorts(m.node)
+			doc.Ports = uniquePorts(doc.Ports, exposedPorts(m.node))
+		}
+	}
+	return doc
+}
+
+func (p *podRenderer) mgmt() *links.Mgmt {
+	n := p.primary
+	if !hasMgmt(n) {
+		return nil
+	}
+	net := p.lab.Mgmt
+	out := &links.Mgmt{
+		Interface:      mgmtInterface,
+		MAC:            p.mgmtMAC(n),
+		MTU:            orDefault(net.MTU, defaultMgmtMTU),
+		ExternalAccess: net.ExternalAccess,
+	}
+	if n.MgmtIPv4.IsValid() {
+		out.IPv4 = netip.PrefixFrom(n.MgmtIPv4, net.IPv4.Subnet.Bits())
+		out.GatewayV4 = net.IPv4.Gateway
+	}
+	if n.MgmtIPv6.IsValid() {
+		out.IPv6 = netip.PrefixFrom(n.MgmtIPv6, net.IPv6.Subnet.Bits())
+		out.GatewayV6 = net.IPv6.Gateway
+	}
+	return out
+}
+
+// mgmtMAC is the kind's where it fixes one, else a locally administered address
+// made of the names of lab and node.
+func (r *renderer) mgmtMAC(n *lab.Node) string {
+	if p := r.plans[n.Name]; p != nil && len(p.Containers) > 0 && p.Containers[0].MgmtMAC != "" {
+		return p.Containers[0].MgmtMAC
+	}
+	sum := sha256.Sum256([]byte(r.lab.Name + "\x00" + n.Name))
+	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3], sum[4])
+}
+
+// bridgeInterface is the name of a bridge node's bridge, legal for Linux.
+func bridgeInterface(name string) string {
+	legal := strings.Map(func(r rune) rune {
+		if r <= ' ' || r == '/' || r == ':' || r > '~' {
+			return '-'
+		}
+		return r
+	}, name)
+	if legal == name && len(name) <= maxInterfaceName && name != "." && name != ".." {
+		return name
+	}
+	return legal[:min(len(legal), 8)] + "-" + shortDigest(name)[:6]
+}
+
+// orderedEndpoints are a node's link ends in the order of the plan's interfaces;
+// what the plan does not know comes last, as the lab has it.
+func orderedEndpoints(m member) []*lab.Endpoint {
+	if len(m.plan.Interfaces) == 0 {
+		return m.node.Endpoints
+	}
+	rank := make(map[string]int, len(m.plan.Interfaces))
+	for i, iface := range m.plan.Interfaces {
+		rank[iface.Name] = i - len(m.plan.Interfaces)
+	}
+	out := slices.Clone(m.node.Endpoints)
+	slices.SortStableFunc(out, func(a, b *lab.Endpoint) int { return rank[a.Interface] - rank[b.Interface] })
+	return out
+}
+
+// checkInterface refuses names that the Pod has already. The nodes of a Pod share
+// one network namespace.
+func (p *podRenderer) checkInterface(ep *lab.Endpoint, used map[string]*lab.Endpoint, doc *links.Document) {
+	name := ep.Interface
+	if name == "lo" || name == "c9s0" || name == mgmtInterface && doc.Mgmt != nil {
+		p.diags.Errorf(CodeInterfaceReserved, ep.Pos, "choose another interface name",
+			"node %q: the interface %s is c9s' own", ep.Node, name)
+		return
+	}
+	if before := used[name]; before != nil {
+		p.diags.Errorf(CodeInterfaceTwice, ep.Pos, "nodes that share a network namespace need different interface names",
+			"interface %s of node %q is in one Pod with interface %s of node %q (%s)", name, ep.Node, name, before.Node, before.Pos)
+		return
+	}
+	used[name] = ep
+}
+
+func (p *podRenderer) iface(m member, ep *lab.Endpoint) links.Interface {
+	link := p.lab.Links[ep.Link]
+	out := links.Interface{
+		Name: ep.Interface, Alias: ep.Alias, Node: ep.Node, MAC: ep.MAC, MTU: link.MTU, IPv4: ep.IPv4, IPv6: ep.IPv6,
+	}
+	if known := planned(m.plan, ep.Interface); known != nil {
+		if known.Alias != "" {
+			out.Alias = known.Alias
+		}
+		if known.MAC != "" {
+			out.MAC = known.MAC
+		}
+	}
+	if ep.Bridge || m.node.RootNamespace {
+		out.Bridge = bridgeInterface(m.node.Name)
+	}
+	p.farEnd(&out, link, ep)
+	return out
+}
+
+func planned(p *plan.Plan, name string) *plan.Interface {
+	for i := range p.Interfaces {
+		if p.Interfaces[i].Name == name {
+			return &p.Interfaces[i]
+		}
+	}
+	return nil
+}
+
+// farEnd says what is at the other end of a link.
+func (p *podRenderer) farEnd(out *links.Interface, link *lab.Link, ep *lab.Endpoint) {
+	switch link.Type {
+	case lab.LinkHost:
+		out.Host = &links.Host{Interface: link.HostInterface}
+	case lab.LinkMgmtNet:
+		out.MgmtNet = &links.MgmtNet{HostInterface: link.HostInterface}
+	case lab.LinkMacvlan:
+		out.Macvlan = &links.Macvlan{Parent: link.HostInterface, Mode: link.MacvlanMode}
+	case lab.LinkVXLAN, lab.LinkVXLANStitch:
+		out.VXLAN = link.VXLAN
+		out.Stitch = link.Type == lab.LinkVXLANStitch
+	case lab.LinkDummy:
+		out.Dummy = true
+	default:
+		p.wireOrLocal(out, link, ep)
+	}
+}
+
+func (p *podRenderer) wireOrLocal(out *links.Interface, link *lab.Link, ep *lab.Endpoint) {
+	if len(link.Endpoints) != 2 {
+		p.diags.Add(diag.Diagnostic{Code: CodeLinkEnds, Severity: diag.Error, Pos: link.Pos,
+			Message: fmt.Sprintf("the %s link has %d ends", link.Type, len(link.Endpoints)), Hint: "report this to c9s"})
+		return
+	}
+	far, impairment := link.Endpoints[1], impaired(link.Impairment, false)
+	if far.Node == ep.Node && far.Interface == ep.Interface {
+		far, impairment = link.Endpoints[0], impaired(link.Impairment, true)
+	}
+	if pod := p.podOf[far.Node]; pod != nil && pod.Name != p.pod.Name {
+		out.Wire = &links.Wire{
+			ID: link.WireID, PeerPod: pod.Name, PeerNode: far.Node, PeerInterface: far.Interface,
+			Datapath: cmp.Or(link.Datapath, "auto"), Impairment: impairment,
+		}
+		return
+	}
+	out.Local = &links.Local{ID: link.WireID, PeerNode: far.Node, PeerInterface: far.Interface, Impairment: impairment}
+}
+
+// impaired is what an end does to the frames that it sends.
+func impaired(both *lab.LinkImpairment, back bool) *lab.Impairment {
+	if both == nil {
+		return nil
+	}
+	one := both.AToB
+	if back {
+		one = both.BToA
+	}
+	if one == (lab.Impairment{}) {
+		return nil
+	}
+	return &one
+}
+
+// needsHostProc tells whether a link leads into the worker's network namespace.
+func (p *podRenderer) needsHostProc() bool {
+	for _, m := range p.members {
+		for _, ep := range m.node.Endpoints {
+			if t := p.lab.Links[ep.Link].Type; t == lab.LinkHost || t == lab.LinkMacvlan {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sysctls are those of the namespaces that the Pod's containers share: the
+// sidecar sets them, so that the kubelet need not allow them as unsafe.
+func (p *podRenderer) sysctls() map[string]string {
+	var out map[string]string
+	for _, m := range p.members {
+		for _, c := range m.plan.Containers {
+			for _, name := range slices.Sorted(maps.Keys(c.Sysctls)) {
+				text := c.Sysctls[name]
+				if !namespaced(name) {
+					p.diags.Errorf(CodeSysctl, m.node.Pos, "set it on the workers, or remove it",
+						"node %q: the sysctl %s belongs to the whole worker", m.node.Name, name)
+					continue
+				}
+				if before, ok := out[name]; ok && before != text {
+					p.diags.Errorf(CodeSysctlConflict, m.node.Pos, "give them the same value",
+						"node %q wants the sysctl %s=%s, but %s is set for the Pod that it shares", m.node.Name, name, text, before)
+				}
+				if out == nil {
+					out = map[string]string{}
+				}
+				out[name] = text
+			}
+		}
+	}
+	return out
+}
+
+// namespaced tells whether a sysctl belongs to a network, IPC or UTS namespace
+// (Docker takes the same ones).
+func namespaced(name string) bool {
+	for _, prefix := range []string{"net.", "kernel.shm", "kernel.msg", "fs.mqueue."} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return name == "kernel.sem" || name == "kernel.domainname"
+}

@@ -1,0 +1,68 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// prettyJSON is v in JSON with line breaks down to levels levels, so that what is
+// in a list stands on a line of its own and a change is a small diff.
+func prettyJSON(v any, levels int) string {
+	var raw bytes.Buffer
+	enc := json.NewEncoder(&raw)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // the types written here are all encodable
+	}
+	return string(breakLines(bytes.TrimSpace(raw.Bytes()), levels))
+}
+
+// breakLines indents compact JSON down to levels levels.
+func breakLines(data []byte, levels int) []byte {
+	out := make([]byte, 0, len(data)+len(data)/4)
+	depth, quoted := 0, false
+	newline := func() { out = appendSpaces(append(out, '\n'), 2*depth) }
+	for i := 0; i < len(data); i++ {
+		c := data[i]
+		if quoted {
+			out = append(out, c)
+			switch c {
+			case '\\':
+				i++
+				out = append(out, data[i])
+			case '"':
+				quoted = false
+			}
+			continue
+		}
+		switch c {
+		case '"':
+			quoted = true
+			out = append(out, c)
+		case '{', '[':
+			out = append(out, c)
+			depth++
+			if depth <= levels && data[i+1] != '}' && data[i+1] != ']' {
+				newline()
+			}
+		case '}', ']':
+			depth--
+			if depth < levels && data[i-1] != '{' && data[i-1] != '[' {
+				newline()
+			}
+			out = append(out, c)
+		case ',':
+			out = append(out, c)
+			if depth <= levels {
+				newline()
+			} else {
+				out = append(out, ' ')
+			}
+		case ':':
+			out = append(out, ": "...)
+		default:
+			out = append(out, c)
+		}
+	}
+	return append(out, '\n')
+}

@@ -1,0 +1,122 @@
+package render
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// LabelKVM is a worker label, "true" where /dev/kvm is there.
+const LabelKVM = "c9s.dev/kvm"
+
+// kvmWorkers are labels that tell of KVM, by preference: c9s' own, and those of
+// node-feature-discovery for Intel's and AMD's processors. They are preferred,
+// not required: on a cluster without them nothing would ever be scheduled.
+var kvmWorkers = []struct {
+	label  string
+	weight int32
+}{
+	{LabelKVM, 100},
+	{"feature.node.kubernetes.io/cpu-cpuid.VMX", 50},
+	{"feature.node.kubernetes.io/cpu-cpuid.SVM", 50},
+}
+
+// schedule says where the Pod may run: what the policies of its nodes demand, all
+// at once, on real Linux workers, spread over them.
+func (p *podRenderer) schedule(spec *corev1.PodSpec) {
+	spec.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}
+	var affinity *corev1.Affinity
+	for _, m := range p.members {
+		policy := m.node.Policy
+		for _, key := range slices.Sorted(maps.Keys(policy.NodeSelector)) {
+			value := policy.NodeSelector[key]
+			if have, ok := spec.NodeSelector[key]; ok && have != value && key != corev1.LabelOSStable {
+				p.conflict(m, "nodeSelector "+key)
+			}
+			spec.NodeSelector[key] = value
+		}
+		for _, t := range policy.Tolerations {
+			if !slices.ContainsFunc(spec.Tolerations, func(have corev1.Toleration) bool { return reflect.DeepEqual(have, t) }) {
+				spec.Tolerations = append(spec.Tolerations, t)
+			}
+		}
+		for _, name := range policy.ImagePullSecrets {
+			ref := corev1.LocalObjectReference{Name: name}
+			if !slices.Contains(spec.ImagePullSecrets, ref) {
+				spec.ImagePullSecrets = append(spec.ImagePullSecrets, ref)
+			}
+		}
+		if policy.Affinity != nil {
+			if affinity != nil && !reflect.DeepEqual(affinity, policy.Affinity) {
+				p.conflict(m, "affinity")
+			}
+			affinity = policy.Affinity
+		}
+	}
+	spec.Affinity = p.affinity(affinity)
+	spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew:           1,
+		TopologyKey:       corev1.LabelHostname,
+		WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{LabelLab: p.labLabel}},
+	}}
+}
+
+func (p *podRenderer) conflict(m member, what string) {
+	p.diags.Errorf(CodePolicyConflict, m.node.Pos, "give all nodes of the Pod the same policy",
+		"node %q shares a Pod with node %q, whose policy has another %s", m.node.Name, p.primary.Name, what)
+}
+
+func (p *podRenderer) affinity(policy *corev1.Affinity) *corev1.Affinity {
+	out := &corev1.Affinity{}
+	if policy != nil {
+		out = policy.DeepCopy()
+	}
+	var extra []corev1.NodeSelectorRequirement
+	kvm := false
+	for _, m := range p.members {
+		kvm = kvm || m.plan.Needs.KVM
+		if m.plan.Needs.SSSE3 && extra == nil {
+			extra = append(extra, corev1.NodeSelectorRequirement{
+				Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"amd64"},
+			})
+		}
+	}
+	out.NodeAffinity = realWorkers(out.NodeAffinity, extra...)
+	if kvm {
+		for _, w := range kvmWorkers {
+			out.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = append(out.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution,
+				corev1.PreferredSchedulingTerm{Weight: w.weight, Preference: corev1.NodeSelectorTerm{
+					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: w.label, Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}},
+				}})
+		}
+	}
+	return out
+}
+
+// realWorkers adds to a node affinity, in place, that the worker is no virtual
+// kubelet (which runs no privileged Pods), and extra. Terms are alternatives, so
+// each of them gets the requirements.
+func realWorkers(affinity *corev1.NodeAffinity, extra ...corev1.NodeSelectorRequirement) *corev1.NodeAffinity {
+	requirements := append([]corev1.NodeSelectorRequirement{
+		{Key: "type", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"virtual-kubelet"}},
+	}, extra...)
+	if affinity == nil {
+		affinity = &corev1.NodeAffinity{}
+	}
+	if affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{}
+	}
+	required := affinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if len(required.NodeSelectorTerms) == 0 {
+		required.NodeSelectorTerms = []corev1.NodeSelectorTerm{{}}
+	}
+	for i := range required.NodeSelectorTerms {
+		term := &required.NodeSelectorTerms[i]
+		term.MatchExpressions = append(term.MatchExpressions, requirements...)
+	}
+	return affinity
+}

@@ -1,0 +1,184 @@
+package render
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+// defaultPorts are where network devices are managed: SSH, Telnet, HTTP(S),
+// NETCONF, serial console over TCP, VNC, eAPI, HTTP and gNMI of several vendors,
+// SNMP.
+var defaultPorts = func() []lab.Port {
+	ports := []lab.Port{{Container: 161, Protocol: "UDP"}}
+	for _, port := range []uint16{22, 23, 80, 443, 830, 5000, 5900, 6030, 8080, 9339, 9340, 9559, 57400} {
+		ports = append(ports, lab.Port{Container: port, Protocol: "TCP"})
+	}
+	return ports
+}()
+
+// services are a node's Services: wire, expose, and one an alias.
+func (p *podRenderer) services(n *lab.Node) []*corev1.Service {
+	var out []*corev1.Service
+	if !p.hostNetwork {
+		out = append(out, p.wireService(n))
+	}
+	if s := p.exposeService(n); s != nil {
+		out = append(out, s)
+	}
+	for _, name := range p.aliases[n.Name] {
+		out = append(out, p.headless(n, name))
+	}
+	return out
+}
+
+// wireService is where peers find the Pod of a node, ready or not: the wire has
+// to be there before anything can be ready.
+func (p *podRenderer) wireService(n *lab.Node) *corev1.Service {
+	s := p.headless(n, links.WireService(n.ID))
+	s.Spec.Ports = []corev1.ServicePort{{
+		Name: "wire", Port: links.WirePort, TargetPort: intstr.FromInt32(links.WirePort), Protocol: corev1.ProtocolUDP,
+	}}
+	return s
+}
+
+// headless is a name for the Pod's own address.
+func (p *podRenderer) headless(n *lab.Node, name string) *corev1.Service {
+	s := p.service(n, name)
+	s.Spec.ClusterIP = corev1.ClusterIPNone
+	s.Spec.PublishNotReadyAddresses = true
+	return s
+}
+
+func (p *podRenderer) service(n *lab.Node, name string) *corev1.Service {
+	return &corev1.Service{
+		TypeMeta:   typeMeta("v1", "Service"),
+		ObjectMeta: p.nodeMeta(name, p.pod.Name, n),
+		Spec: corev1.ServiceSpec{
+			Selector:       p.selector(p.pod.Name),
+			IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack),
+		},
+	}
+}
+
+// exposeService is the node's Service for people: nil for a node that has no
+// management address to lead to, and where the policy says None.
+func (p *podRenderer) exposeService(n *lab.Node) *corev1.Service {
+	if !hasMgmt(p.primary) && !p.hostNetwork || n.RootNamespace {
+		return nil
+	}
+	policy := n.Policy.Expose
+	if policy == nil {
+		policy = &lab.Expose{}
+	}
+	s := p.service(n, n.ID)
+	switch policy.Type {
+	case "", "ClusterIP":
+		s.Spec.Type = corev1.ServiceTypeClusterIP
+	case "LoadBalancer":
+		s.Spec.Type = corev1.ServiceTypeLoadBalancer
+		if policy.UseMgmtAddress {
+			s.Spec.LoadBalancerIP = mgmtAddress(n)
+		}
+	case "NodePort":
+		s.Spec.Type = corev1.ServiceTypeNodePort
+	case "Headless":
+		s.Spec.Type = corev1.ServiceTypeClusterIP
+		s.Spec.ClusterIP = corev1.ClusterIPNone
+	case "None":
+		return nil
+	default:
+		p.diags.Errorf(CodeExposeType, n.Pos, "use ClusterIP, LoadBalancer, NodePort, Headless or None",
+			"node %q: the policy's expose type %q is unknown", n.Name, policy.Type)
+		return nil
+	}
+	for _, port := range exposedPorts(n) {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{
+			Name:       strings.ToLower(port.Protocol) + "-" + strconv.Itoa(int(port.Container)),
+			Port:       int32(port.Container),
+			TargetPort: intstr.FromInt32(int32(port.Container)),
+			Protocol:   corev1.Protocol(port.Protocol),
+		})
+	}
+	return s
+}
+
+func mgmtAddress(n *lab.Node) string {
+	switch {
+	case n.MgmtIPv4.IsValid():
+		return n.MgmtIPv4.String()
+	case n.MgmtIPv6.IsValid():
+		return n.MgmtIPv6.String()
+	}
+	return ""
+}
+
+// exposedPorts are the policy's ports, or else the default ones, and those of
+// the topology, sorted by protocol and number, each once.
+func exposedPorts(n *lab.Node) []lab.Port {
+	base := defaultPorts
+	if n.Policy.Expose != nil && len(n.Policy.Expose.Ports) > 0 {
+		base = n.Policy.Expose.Ports
+	}
+	return uniquePorts(base, n.Ports)
+}
+
+func uniquePorts(lists ...[]lab.Port) []lab.Port {
+	var out []lab.Port
+	for _, port := range slices.Concat(lists...) {
+		out = append(out, lab.Port{Container: port.Container, Protocol: strings.ToUpper(cmp.Or(port.Protocol, "TCP"))})
+	}
+	slices.SortFunc(out, func(a, b lab.Port) int {
+		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Container, b.Container))
+	})
+	return slices.Compact(out)
+}
+
+// checkPorts refuses published ports that the sidecar has itself.
+func (p *podRenderer) checkPorts(n *lab.Node) {
+	for _, port := range exposedPorts(n) {
+		sidecar := port.Protocol == "UDP" && (port.Container == links.WirePort || port.Container == links.MgmtPort) ||
+			port.Protocol == "TCP" && port.Container == links.StatusPort
+		if sidecar {
+			p.diags.Errorf(CodeReservedPort, n.Pos, "let the device listen on another port",
+				"node %q publishes port %d/%s, which is c9s' own on the Pod address", n.Name, port.Container, strings.ToLower(port.Protocol))
+		}
+	}
+}
+
+// aliasServices finds a Service name for every alias that can have one.
+func (r *renderer) aliasServices() map[string][]string {
+	taken := map[string]string{}
+	for _, n := range r.lab.Nodes {
+		taken[n.ID], taken[links.WireService(n.ID)] = n.Name, n.Name
+	}
+	out := map[string][]string{}
+	for _, n := range r.lab.Nodes {
+		for _, alias := range n.Aliases {
+			name := strings.ToLower(alias)
+			if name == n.ID {
+				continue
+			}
+			const still = "it resolves in the lab's nodes all the same"
+			if owner, ok := taken[name]; ok {
+				r.diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: the name is node %q's", alias, n.Name, owner)
+				continue
+			}
+			if why := validation.IsDNS1035Label(name); len(why) > 0 {
+				r.diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: a Service's name is a DNS label", alias, n.Name)
+				continue
+			}
+			taken[name] = n.Name
+			out[n.Name] = append(out[n.Name], name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,232 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+// resolvConf is where a node's own resolv.conf is in its folder.
+const resolvConf = ".c9s/resolv.conf"
+
+// tlsFolder is where issued certificates are among the chunks, by node ID.
+const tlsFolder = "tls"
+
+// stagedLarge is the amount of staged files of one Pod, in bytes, that is worth
+// a warning: etcd keeps it all.
+const stagedLarge = 64 << 20
+
+// staged are the objects that carry a Pod's files and the volumes that bring
+// them to prepare.
+type staged struct {
+	configMaps []*corev1.ConfigMap
+	secrets    []*corev1.Secret
+	// plan is the name of the ConfigMap with the manifest.
+	plan string
+	// files are the sources of the projected volume with all chunks.
+	files []corev1.VolumeProjection
+	// digest is over the manifest, and through it over all files.
+	digest string
+	// programs tells which containers have one.
+	programs map[string]bool
+}
+
+// stager collects the files of one Pod.
+type stager struct {
+	*podRenderer
+	public, secret *packer
+	certificates   []corev1.VolumeProjection
+	total          int64
+}
+
+func (p *podRenderer) stage() staged {
+	keys := map[string]bool{tlsFolder: true}
+	s := stager{podRenderer: p, public: newPacker(keys), secret: newPacker(keys)}
+	manifest := stage.Manifest{Version: stage.Version, Lab: p.lab.Name, Pod: p.pod.Name}
+	out := staged{programs: map[string]bool{}}
+	for _, m := range p.members {
+		node := stage.Node{Name: m.node.Name, ID: m.node.ID, Kind: m.node.Kind}
+		for _, f := range m.plan.Files {
+			node.Entries = append(node.Entries, s.entry(m, f))
+		}
+		if p.ownResolvConf(m.node) {
+			node.Entries = append(node.Entries, s.content(m, stage.Entry{Path: resolvConf, Mode: 0o644}, resolvConfText(m.node.DNS), false))
+		}
+		node.Entries = append(node.Entries, missingFolders(m.plan)...)
+		node.Gate = p.gate(m.node)
+		node.Containers = s.programs(m)
+		for _, c := range node.Containers {
+			out.programs[c.Name] = true
+		}
+		manifest.Nodes = append(manifest.Nodes, node)
+	}
+	if s.total > stagedLarge {
+		p.diags.Warnf(CodeStagedSize, p.primary.Pos, "put large files into the image or on a volume",
+			"%d MiB are staged for Pod %q through ConfigMaps and Secrets, which etcd keeps", s.total>>20, p.pod.Name)
+	}
+	out.finish(&s, manifest)
+	return out
+}
+
+// finish makes the objects once everything is packed.
+func (out *staged) finish(s *stager, manifest stage.Manifest) {
+	p := s.podRenderer
+	text := prettyJSON(manifest, 4)
+	out.digest = shortDigest(text)
+	out.plan = p.pod.Name + "-plan-" + shortDigest(stage.ManifestFile, text)
+	out.configMaps = append(out.configMaps, &corev1.ConfigMap{
+		TypeMeta:   typeMeta("v1", "ConfigMap"),
+		ObjectMeta: p.nodeMeta(out.plan, p.pod.Name, p.primary),
+		Immutable:  new(true),
+		Data:       map[string]string{stage.ManifestFile: text},
+	})
+	for _, bin := range s.public.bins {
+		name := p.pod.Name + "-files-" + bin.digest()
+		out.configMaps = append(out.configMaps, &corev1.ConfigMap{
+			TypeMeta:   typeMeta("v1", "ConfigMap"),
+			ObjectMeta: p.nodeMeta(name, p.pod.Name, p.primary),
+			Immutable:  new(true),
+			Data:       bin.text,
+			BinaryData: bin.binary,
+		})
+		out.files = append(out.files, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name},
+		}})
+	}
+	for _, bin := range s.secret.bins {
+		name := p.pod.Name + "-secret-" + bin.digest()
+		out.secrets = append(out.secrets, &corev1.Secret{
+			TypeMeta:   typeMeta("v1", "Secret"),
+			ObjectMeta: p.nodeMeta(name, p.pod.Name, p.primary),
+			Immutable:  new(true),
+			Type:       corev1.SecretTypeOpaque,
+			Data:       bin.bytes(),
+		})
+		out.files = append(out.files, corev1.VolumeProjection{Secret: &corev1.SecretProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name},
+		}})
+	}
+	out.files = append(out.files, s.certificates...)
+}
+
+// entry stages one file, folder or link of a plan.
+func (s *stager) entry(m member, f plan.File) stage.Entry {
+	e := stage.Entry{Path: f.Path, Mode: stage.Mode(f.Mode), UID: f.UID, GID: f.GID, Dir: f.Dir, Link: f.Link, Seed: f.Seed}
+	switch {
+	case f.Dir || f.Link != "":
+		return e
+	case f.Certificate != "":
+		e.Certificate = f.Certificate
+		e.Secret = true
+		e.Chunks = []string{s.certificate(m.node, f.Certificate)}
+		return e
+	case f.Ref != nil:
+		return s.content(m, e, s.bytes(m.node, f.Ref, f.Path), f.Secret || f.Ref.Secret)
+	}
+	return s.content(m, e, f.Content, f.Secret)
+}
+
+// content packs data and completes e.
+func (s *stager) content(m member, e stage.Entry, data []byte, secret bool) stage.Entry {
+	sum := sha256.Sum256(data)
+	e.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	e.Size = int64(len(data))
+	e.Secret = secret
+	s.total += e.Size
+	name := e.Path
+	if len(s.members) > 1 {
+		name = m.node.ID + "/" + name
+	}
+	if secret {
+		e.Chunks = s.secret.put(name, data, sum, true)
+	} else {
+		e.Chunks = s.public.put(name, data, sum, false)
+	}
+	return e
+}
+
+// bytes are what a reference points at.
+func (s *stager) bytes(n *lab.Node, ref *lab.FileRef, name string) []byte {
+	data, ok := s.lab.Files[ref.Digest]
+	if !ok && ref.Size > 0 {
+		s.diags.Errorf(CodeFileMissing, n.Pos, "report this to c9s", "node %q: the contents of %q (%s) are not in the lab", n.Name, name, ref.Digest)
+	}
+	return data
+}
+
+// certificate makes a part of the node's certificate reach prepare, once it has
+// been issued, and returns where.
+func (s *stager) certificate(n *lab.Node, key string) string {
+	chunk := path.Join(tlsFolder, n.ID, key)
+	if slices.ContainsFunc(s.certificates, func(have corev1.VolumeProjection) bool { return have.Secret.Items[0].Path == chunk }) {
+		return chunk
+	}
+	s.certificates = append(s.certificates, corev1.VolumeProjection{Secret: &corev1.SecretProjection{
+		LocalObjectReference: corev1.LocalObjectReference{Name: CertificateSecret(n.ID)},
+		Items:                []corev1.KeyToPath{{Key: key, Path: chunk}},
+		Optional:             new(true),
+	}})
+	return chunk
+}
+
+// missingFolders are the mounted folders that no file of the plan makes. Left
+// alone, the kubelet would make them with mode 0750.
+func missingFolders(p *plan.Plan) []stage.Entry {
+	have := map[string]bool{".": true, "": true}
+	for _, f := range p.Files {
+		for dir := f.Path; !have[dir]; dir = path.Dir(dir) {
+			have[dir] = true
+		}
+	}
+	var out []stage.Entry
+	for _, c := range p.Containers {
+		for _, m := range c.Mounts {
+			if !have[m.Path] {
+				have[m.Path] = true
+				out = append(out, stage.Entry{Path: m.Path, Mode: 0o755, Dir: true})
+			}
+		}
+	}
+	return out
+}
+
+// ownResolvConf tells whether the node gets a resolv.conf of its own. The Pod's
+// must stay the cluster's, since the sidecar finds its peers by it.
+func (p *podRenderer) ownResolvConf(n *lab.Node) bool {
+	return n.DNS != nil && len(n.DNS.Servers) > 0 && !p.hostNetwork && !n.RootNamespace
+}
+
+func resolvConfText(dns *lab.DNS) []byte {
+	var b []byte
+	for _, server := range dns.Servers {
+		b = append(b, "nameserver "+server+"\n"...)
+	}
+	b = appendWords(b, "search", dns.Search)
+	return appendWords(b, "options", dns.Options)
+}
+
+func appendWords(b []byte, keyword string, words []string) []byte {
+	if len(words) == 0 {
+		return b
+	}
+	b = append(b, keyword...)
+	for _, w := range words {
+		b = append(append(b, ' '), w...)
+	}
+	return append(b, '\n')
+}
+
+func payloadPath(i int) string { return "payload/" + strconv.Itoa(i) }
+
+func typeMeta(apiVersion, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
+}

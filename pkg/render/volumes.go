@@ -1,0 +1,194 @@
+package render
+
+import (
+	"path"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+// Names of the volumes that every Pod may have.
+const (
+	volumeState     = "c9s"
+	volumePlan      = "plan"
+	volumeFiles     = "files"
+	volumeLinks     = "links"
+	volumeDirectory = "directory"
+	volumeWireKey   = "wire-key"
+	volumeData      = "data"
+	volumeHostProc  = "host-proc"
+)
+
+// volumeSet collects the volumes of one Pod.
+type volumeSet struct {
+	list  []corev1.Volume
+	byKey map[string]string
+	names map[string]bool
+}
+
+// add makes sure that there is a volume for key and returns its name, which is
+// made of name.
+func (v *volumeSet) add(key, name string, source corev1.VolumeSource) string {
+	if have, ok := v.byKey[key]; ok {
+		return have
+	}
+	if v.byKey == nil {
+		v.byKey, v.names = map[string]string{}, map[string]bool{}
+	}
+	name = fit(name, maxDNSLabel)
+	if v.names[name] {
+		name = fit(name, maxDNSLabel-7) + "-" + shortDigest(key)[:6]
+	}
+	v.byKey[key], v.names[name] = name, true
+	v.list = append(v.list, corev1.Volume{Name: name, VolumeSource: source})
+	return name
+}
+
+func emptyDir() corev1.VolumeSource {
+	return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+}
+
+// memoryDir is a tmpfs. limit is in bytes, 0 for half of the worker's memory.
+func memoryDir(limit int64) corev1.VolumeSource {
+	dir := &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}
+	if limit > 0 {
+		dir.SizeLimit = resource.NewQuantity(limit, resource.BinarySI)
+	}
+	return corev1.VolumeSource{EmptyDir: dir}
+}
+
+func hostPath(name string, kind corev1.HostPathType) corev1.VolumeSource {
+	source := &corev1.HostPathVolumeSource{Path: name}
+	if kind != corev1.HostPathUnset {
+		source.Type = &kind
+	}
+	return corev1.VolumeSource{HostPath: source}
+}
+
+// helperVolumes are those of prepare and wire.
+func (p *podRenderer) helperVolumes(s staged) {
+	p.volumes.add(volumeState, volumeState, emptyDir())
+	p.volumes.add(volumePlan, volumePlan, configMapVolume(s.plan))
+	if len(s.files) > 0 {
+		p.volumes.add(volumeFiles, volumeFiles, corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			DefaultMode: new(int32(0o400)), Sources: s.files,
+		}})
+	}
+	for _, m := range p.members {
+		p.nodeFolder(m)
+	}
+	if p.hostNetwork {
+		return
+	}
+	p.volumes.add(volumeLinks, volumeLinks, configMapVolume(p.linksName()))
+	p.volumes.add(volumeDirectory, volumeDirectory, corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: directorySources}})
+	p.volumes.add(volumeWireKey, volumeWireKey, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+		SecretName: WireKeySecret, Optional: new(true), DefaultMode: new(int32(0o400)),
+	}})
+	if p.needsHostProc() {
+		p.volumes.add(volumeHostProc, volumeHostProc, hostPath("/proc", corev1.HostPathDirectory))
+	}
+}
+
+func configMapVolume(name string) corev1.VolumeSource {
+	return corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: name},
+	}}
+}
+
+// directorySources are all ConfigMaps that the directory may come to fill, and
+// the controller's addresses: a growing lab never changes a Pod.
+var directorySources = func() []corev1.VolumeProjection {
+	names := []string{AddressesConfigMap}
+	for i := range links.DirectoryParts {
+		names = append(names, links.DirectoryName(i))
+	}
+	out := make([]corev1.VolumeProjection, len(names))
+	for i, name := range names {
+		out[i] = corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Optional: new(true),
+		}}
+	}
+	return out
+}()
+
+// folder is where a node's folder is: a volume and a path in it.
+type folder struct {
+	volume, subPath string
+}
+
+func (f folder) mount(target, name string, readOnly bool) corev1.VolumeMount {
+	sub := path.Join(f.subPath, name)
+	if sub == "." {
+		sub = ""
+	}
+	return corev1.VolumeMount{Name: f.volume, MountPath: target, SubPath: sub, ReadOnly: readOnly}
+}
+
+// nodeFolder is the node's folder: an empty one that lives as long as the Pod, or
+// a folder of the Pod's claim.
+func (p *podRenderer) nodeFolder(m member) folder {
+	if p.persistent {
+		return folder{p.dataVolume(), "nodes/" + m.node.ID}
+	}
+	name := "node"
+	if len(p.members) > 1 {
+		name += "-" + m.node.ID
+	}
+	return folder{p.volumes.add("node/"+m.node.ID, name, emptyDir()), ""}
+}
+
+func (p *podRenderer) dataVolume() string {
+	return p.volumes.add(volumeData, volumeData, corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: p.claimName()},
+	})
+}
+
+// namedVolume is a volume of the topology: on the claim where there is one.
+func (p *podRenderer) namedVolume(name string) folder {
+	if p.persistent {
+		return folder{p.dataVolume(), "volumes/" + fit(slug(name, 100)+"-"+shortDigest(name)[:6], 107)}
+	}
+	return folder{p.volumes.add("volume/"+name, "volume-"+slug(name, 50), emptyDir()), ""}
+}
+
+func (p *podRenderer) anonymousVolume(container, target string) folder {
+	return folder{p.volumes.add("anonymous/"+container+target, "anonymous-"+slug(target, 50), emptyDir()), ""}
+}
+
+// program is what the device sees of the volume of its program.
+func programMounts(container string) []corev1.VolumeMount {
+	return []corev1.VolumeMount{
+		{Name: volumeState, MountPath: stage.HelperDir, SubPath: path.Join(stage.ExecDir, container), ReadOnly: true},
+		{Name: volumeState, MountPath: stage.HelperDir + "/run", SubPath: path.Join(stage.RunDir, container)},
+	}
+}
+
+// tmpfsSize reads the size of tmpfs options: bytes with k, m or g, as mount(8)
+// takes them. 0 means none is given.
+func tmpfsSize(text string) (int64, bool) {
+	if text == "" {
+		return 0, false
+	}
+	shift := 0
+	switch text[len(text)-1] | 0x20 {
+	case 'k':
+		shift = 10
+	case 'm':
+		shift = 20
+	case 'g':
+		shift = 30
+	}
+	if shift > 0 {
+		text = text[:len(text)-1]
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 || n > 1<<62>>shift {
+		return 0, false
+	}
+	return n << shift, true
+}
