@@ -22,7 +22,7 @@ type Policy struct {
 	// SecretFiles are patterns of mount targets to keep in Secrets.
 	SecretFiles []string `json:"secretFiles,omitempty"`
 	// StrictExec makes a failing exec command fail the node.
-	StrictExec bool `json:"strictExec,omitempty"`
+	StrictExec *bool `json:"strictExec,omitempty"`
 }
 
 // Expose is the expose Service of a node.

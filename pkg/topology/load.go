@@ -64,7 +64,7 @@ func parseFile(src *Source, text string, diags *diag.List) *File {
 			diags.Errorf(CodeMissingField, diag.Pos{File: src.Name}, "start with \"name:\" and \"topology:\"", "the topology file is empty")
 			return nil
 		}
-		diags.Add(syntaxError(src.Name, err))
+		diags.Add(SyntaxError(src.Name, err))
 		return nil
 	}
 	d := &decoder{file: src.Name, diags: diags}
@@ -82,15 +82,15 @@ func parseFile(src *Source, text string, diags *diag.List) *File {
 	if err := dec.Decode(&next); err == nil {
 		diags.Warnf(CodeDocuments, d.pos(&next), "put each topology into a file of its own", "the file has a second YAML document, which containerlab does not read")
 	} else if !errors.Is(err, io.EOF) {
-		diags.Add(syntaxError(src.Name, err))
+		diags.Add(SyntaxError(src.Name, err))
 	}
 	return f
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:(?:while .*)?line (\d+): )?`)
 
-// syntaxError turns the YAML library's text into a diagnostic with a line.
-func syntaxError(file string, err error) diag.Diagnostic {
+// SyntaxError turns the YAML library's text into a diagnostic with a line.
+func SyntaxError(file string, err error) diag.Diagnostic {
 	pos := diag.Pos{File: file}
 	text := err.Error()
 	if m := yamlLine.FindStringSubmatch(text); m != nil {

@@ -7,7 +7,7 @@ import "strings"
 func Nearest(word string, known []string) string {
 	best, bestDistance := "", max(1, (len(word)+1)/3)+1
 	for _, k := range known {
-		distance := editDistance(strings.ToLower(word), strings.ToLower(k), bestDistance)
+		distance := editDistance(strings.ToLower(word), strings.ToLower(k), bestDistance+1)
 		if distance < bestDistance || (distance == bestDistance && best != "" && k < best) {
 			best, bestDistance = k, distance
 		}

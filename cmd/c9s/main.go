@@ -1,0 +1,10 @@
+// Command c9s runs containerlab topologies on Kubernetes.
+package main
+
+import (
+	"os"
+
+	"github.com/c9s-lab/c9s/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(os.Args[1:], cli.System())) }

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/render"
+	"go.yaml.in/yaml/v3"
+)
+
+// folderState is what an earlier render left in a folder that the next one keeps.
+type folderState struct {
+	allocations *lab.Allocations
+	wireKey     []byte
+}
+
+// readFolder reads back allocations and wire key; a folder that is not there, or
+// that c9s did not write, has none.
+func readFolder(dir string) (folderState, error) {
+	var state folderState
+	if dir == "" {
+		return state, nil
+	}
+	var parts []struct {
+		name string
+		data []byte
+	}
+	err := eachDocument(filepath.Join(dir, "lab.yaml"), func(d document) {
+		if d.Kind == "ConfigMap" && strings.HasPrefix(d.Metadata.Name, render.AllocationsName(0)) {
+			for _, text := range d.Data {
+				parts = append(parts, struct {
+					name string
+					data []byte
+				}{d.Metadata.Name, []byte(text)})
+			}
+		}
+	})
+	if err != nil {
+		return state, err
+	}
+	slices.SortFunc(parts, func(a, b struct {
+		name string
+		data []byte
+	}) int {
+		return strings.Compare(a.name, b.name)
+	})
+	if len(parts) > 0 {
+		all := make([][]byte, len(parts))
+		for i, p := range parts {
+			all[i] = p.data
+		}
+		a, err := render.JoinAllocations(all...)
+		if err != nil {
+			return state, fmt.Errorf("reading the allocations of the last render in %s: %w", dir, err)
+		}
+		state.allocations = &a
+	}
+	err = eachDocument(filepath.Join(dir, "secrets", "lab.yaml"), func(d document) {
+		if d.Kind == "Secret" && d.Metadata.Name == render.WireKeySecret {
+			for _, text := range d.Data {
+				state.wireKey, _ = base64.StdEncoding.DecodeString(text)
+			}
+		}
+	})
+	return state, err
+}
+
+// document is the part of a manifest that is read back.
+type document struct {
+	Kind     string `yaml:"kind"`
+	Metadata struct {
+		Name string `yaml:"name"`
+	} `yaml:"metadata"`
+	Data map[string]string `yaml:"data"`
+}
+
+func eachDocument(name string, visit func(document)) error {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	dec := yaml.NewDecoder(file)
+	for {
+		var d document
+		err := dec.Decode(&d)
+		if err != nil {
+			if err.Error() == "EOF" {
+				return nil
+			}
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		visit(d)
+	}
+}
+
+// newWireKey makes the key that the Pods of a lab know each other by (32 bytes).
+func newWireKey() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return key
+}

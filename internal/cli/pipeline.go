@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/c9s-lab/c9s/pkg/compile"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/fetch"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/policy"
+	"github.com/c9s-lab/c9s/pkg/topology"
+	"github.com/spf13/cobra"
+)
+
+// topoFlags are the flags of every command that reads a topology.
+type topoFlags struct {
+	topo         string
+	vars         []string
+	kindsDir     string
+	policy       string
+	mapFiles     []string
+	allowMissing bool
+	planner      string
+	plannerPath  string
+}
+
+func (f *topoFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVarP(&f.topo, "topo", "t", "", "topology: a file, a folder, a URL, a Git repository, or - for standard input")
+	fs.StringSliceVar(&f.vars, "vars", nil, "variables files of the topology's template (default: <topology>_vars.*)")
+	fs.StringVar(&f.kindsDir, "kinds", "", "folder with kinds of your own")
+	fs.StringVar(&f.policy, "policy", "", "policy file (default: c9s.yaml beside the topology, if there is one)")
+	fs.StringArrayVar(&f.mapFiles, "map-file", nil, "FROM=TO: read TO where the topology names the file FROM (repeatable)")
+	fs.BoolVar(&f.allowMissing, "allow-missing", false, "stand in placeholders for files and images that are missing")
+	_ = cmd.MarkFlagFilename("topo", "yml", "yaml")
+	_ = cmd.MarkFlagFilename("policy", "yml", "yaml")
+	_ = cmd.MarkFlagDirname("kinds")
+}
+
+func (f *topoFlags) addPlanner(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.planner, "planner", "auto", "who plans the nodes: auto, hooks (containerlab's own) or builtin")
+	cmd.Flags().StringVar(&f.plannerPath, "planner-path", "", "the planner program for hooks (default: c9s-planner beside c9s or in PATH)")
+	_ = cmd.RegisterFlagCompletionFunc("planner", cobra.FixedCompletions([]string{"auto", "hooks", "builtin"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// ref is the topology from the argument or the flag.
+func (f *topoFlags) ref(args []string) (string, error) {
+	if len(args) > 0 && f.topo != "" {
+		return "", fmt.Errorf("the topology is given twice: %q and --topo %q", args[0], f.topo)
+	}
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	return f.topo, nil
+}
+
+// compiled is the outcome of parse and compile.
+type compiled struct {
+	lab     *lab.Lab
+	diags   []diag.Diagnostic
+	source  *topology.Source
+	kinds   *kinds.Catalogue
+	catalog []diag.Diagnostic
+}
+
+// compileOptions are what a command adds to the flags.
+type compileOptions struct {
+	namespace string
+	previous  *lab.Allocations
+	recycle   bool
+}
+
+// compileTopology runs parse and compile. The error is for what is not a
+// diagnostic of the topology: bad flags, unreadable policy.
+func (f *topoFlags) compileTopology(ctx context.Context, world IO, ref string, o compileOptions) (*compiled, error) {
+	mapFiles, err := parsePairs("map-file", f.mapFiles)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiled{kinds: kinds.Builtin()}
+	if f.kindsDir != "" {
+		cat, diags := kinds.LoadDir(c.kinds, f.kindsDir)
+		c.diags = append(c.diags, diags...)
+		if cat != nil {
+			c.kinds = cat
+		}
+	}
+	src, err := topology.Open(ctx, ref, world.In)
+	if err != nil {
+		return nil, fail(err)
+	}
+	c.source = src
+	file, diags := topology.Load(src, topology.Options{Env: world.Env, VarsFiles: f.vars})
+	c.diags = append(c.diags, diags...)
+	pol, diags, err := f.loadPolicy(src)
+	if err != nil {
+		return nil, fail(err)
+	}
+	c.diags = append(c.diags, diags...)
+	if file == nil {
+		return c, nil
+	}
+	home, _ := os.UserHomeDir()
+	options := compile.Options{
+		Namespace: o.namespace, Previous: o.previous, Recycle: o.recycle,
+		Kinds: c.kinds, Env: world.Env, Home: home, MapFiles: mapFiles, AllowMissing: f.allowMissing,
+		Fetch: fetch.HTTP, GitHead: fetch.Head,
+	}
+	if pol != nil {
+		options.Policy = pol
+	}
+	l, diags := compile.Compile(ctx, file, options)
+	c.lab = l
+	c.diags = append(c.diags, diags...)
+	return c, nil
+}
+
+// loadPolicy reads the policy file, if there is one.
+func (f *topoFlags) loadPolicy(src *topology.Source) (*policy.Policy, []diag.Diagnostic, error) {
+	name := f.policy
+	if name == "" && src.Dir != "" {
+		for _, base := range []string{"c9s.yaml", "c9s.yml"} {
+			if _, err := os.Stat(filepath.Join(src.Dir, base)); err == nil {
+				name = filepath.Join(filepath.Dir(src.Name), base)
+				if _, err := os.Stat(name); err != nil {
+					name = filepath.Join(src.Dir, base)
+				}
+				break
+			}
+		}
+	}
+	if name == "" {
+		return nil, nil, nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, diags := policy.Load(filepath.ToSlash(name), data)
+	return p, diags, nil
+}
+
+// choosePlanner picks the planner that the flags ask for. notice, if not empty,
+// is told once.
+func (f *topoFlags) choosePlanner(cat *kinds.Catalogue) (p plan.Planner, notice string, err error) {
+	builtin := plan.NewBuiltin(cat)
+	switch f.planner {
+	case "builtin":
+		return builtin, "", nil
+	case "auto":
+		p, notice := plan.Auto(f.plannerPath, builtin)
+		return p, notice, nil
+	case "hooks":
+		p, notice := plan.Auto(f.plannerPath, nil)
+		if p == nil {
+			return nil, "", fail(fmt.Errorf("--planner hooks: %s", notice))
+		}
+		return p, "", nil
+	default:
+		return nil, "", fmt.Errorf("--planner %q: use auto, hooks or builtin", f.planner)
+	}
+}
+
+// planNodes plans nodes in parallel; a nil filter means all of them.
+func planNodes(ctx context.Context, p plan.Planner, l *lab.Lab, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error) {
+	var (
+		mu    sync.Mutex
+		wg    sync.WaitGroup
+		plans = make(map[string]*plan.Plan, len(l.Nodes))
+		work  = make(chan *lab.Node)
+		first error
+	)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for n := range work {
+				pl, err := p.Plan(ctx, l, n)
+				mu.Lock()
+				if err != nil && first == nil {
+					first = fmt.Errorf("planning node %q: %w", n.Name, err)
+				}
+				plans[n.Name] = pl
+				mu.Unlock()
+			}
+		}()
+	}
+	for _, n := range l.Nodes {
+		if only == nil || only[n.Name] {
+			work <- n
+		}
+	}
+	close(work)
+	wg.Wait()
+	if first != nil {
+		return nil, nil, first
+	}
+	var diags diag.List
+	for _, n := range l.Nodes {
+		if pl := plans[n.Name]; pl != nil {
+			diags.Append(pl.Diagnostics)
+		}
+	}
+	return plans, diags.All(), nil
+}
+
+// parsePairs reads FROM=TO flags.
+func parsePairs(flag string, values []string) (map[string]string, error) {
+	out := make(map[string]string, len(values))
+	for _, v := range values {
+		from, to, ok := strings.Cut(v, "=")
+		if !ok || from == "" || to == "" {
+			return nil, fmt.Errorf("--%s %q: write FROM=TO", flag, v)
+		}
+		out[from] = to
+	}
+	return out, nil
+}
+
+// completeTopo offers topology files as the argument.
+func completeTopo(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yml", "yaml"}, cobra.ShellCompDirectiveFilterFileExt
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+func newPlan(world IO) *cobra.Command {
+	f := &topoFlags{}
+	var output string
+	var nodes []string
+	cmd := &cobra.Command{
+		Use:   "plan [TOPO]",
+		Short: "Show what would run for each node",
+		Long: `Plan shows what a node's kind makes of it, before it becomes Kubernetes objects:
+containers, files, mounts, steps and needs.`,
+		Example:           "  c9s plan topo.clab.yml --node r1\n  c9s plan topo.clab.yml -o json",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTopo,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "yaml" && output != "json" {
+				return fmt.Errorf("--output %q: use yaml or json", output)
+			}
+			ref, err := f.ref(args)
+			if err != nil {
+				return err
+			}
+			return f.showPlans(cmd.Context(), world, ref, nodes, output)
+		},
+	}
+	f.add(cmd)
+	f.addPlanner(cmd)
+	cmd.Flags().StringSliceVar(&nodes, "node", nil, "only these nodes")
+	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
+	return cmd
+}
+
+func (f *topoFlags) showPlans(ctx context.Context, world IO, ref string, nodes []string, output string) error {
+	c, err := f.compileTopology(ctx, world, ref, compileOptions{})
+	if err != nil {
+		return err
+	}
+	defer c.source.Close()
+	if c.lab == nil || hasErrors(c.diags) {
+		report(world, c.diags)
+		fmt.Fprintln(world.Err, summary(c.diags))
+		return errFailed
+	}
+	only, err := selectNodes(c.lab, nodes)
+	if err != nil {
+		return fail(err)
+	}
+	planner, notice, err := f.choosePlanner(c.kinds)
+	if err != nil {
+		return err
+	}
+	if notice != "" {
+		fmt.Fprintln(world.Err, notice)
+	}
+	plans, planDiags, err := planNodes(ctx, planner, c.lab, only)
+	if err != nil {
+		return fail(err)
+	}
+	diags := slices.Concat(c.diags, planDiags)
+	report(world, diags)
+	list := make([]*plan.Plan, 0, len(plans))
+	for _, n := range c.lab.Nodes {
+		if p := plans[n.Name]; p != nil {
+			list = append(list, p)
+		}
+	}
+	if output == "json" {
+		err = printJSON(world.Out, list)
+	} else {
+		var text []byte
+		if text, err = yaml.Marshal(list); err == nil {
+			_, err = world.Out.Write(text)
+		}
+	}
+	if err == nil && hasErrors(diags) {
+		return errFailed
+	}
+	return fail(err)
+}
+
+// selectNodes turns node names, in either spelling, into a set; nil means all.
+func selectNodes(l *lab.Lab, names []string) (map[string]bool, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	out := map[string]bool{}
+	for _, name := range names {
+		found := false
+		for _, n := range l.Nodes {
+			if n.Name == name || n.ID == name {
+				out[n.Name], found = true, true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("the topology has no node %q", name)
+		}
+	}
+	return out, nil
+}

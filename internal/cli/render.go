@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/spf13/cobra"
+)
+
+type renderFlags struct {
+	topoFlags
+	namespace    string
+	output       string
+	format       string
+	only         []string
+	overlay      string
+	mapImage     []string
+	withSecrets  bool
+	noController bool
+	recycle      bool
+	image        string
+}
+
+func newRender(world IO) *cobra.Command {
+	f := &renderFlags{}
+	cmd := &cobra.Command{
+		Use:   "render [TOPO]",
+		Short: "Write a topology as Kubernetes manifests",
+		Long: `Render writes the topology as plain Kubernetes objects: to standard output as one
+stream, or to a folder (-o) with a file per node and a kustomization.yaml. No
+cluster is needed, and the same input gives the same bytes.
+
+Licences and keys are left out of the stream unless --with-secrets asks for them;
+a folder has them in secrets/, which keeps itself out of Git.`,
+		Example: `  c9s render topo.clab.yml > manifests.yaml
+  c9s render topo.clab.yml -o manifests/ && kubectl apply -k manifests/
+  c9s render topo.clab.yml --map-image 'ceos*=registry.example/arista/ceos*'
+  c9s render https://github.com/srl-labs/srlinux-vlan-handling-lab`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTopo,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), world, args)
+		},
+	}
+	f.add(cmd)
+	f.addPlanner(cmd)
+	fs := cmd.Flags()
+	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace (default: the lab's name)")
+	fs.StringVarP(&f.output, "output", "o", "", "write to this folder instead of standard output")
+	fs.StringVar(&f.format, "format", "yaml", "format of the stream: yaml or json")
+	fs.StringSliceVar(&f.only, "only", nil, "render only these nodes (and what the whole lab needs)")
+	fs.StringVar(&f.overlay, "overlay", "", "kustomize overlay to apply to the result")
+	fs.StringArrayVar(&f.mapImage, "map-image", nil, "FROM=TO: run the image TO where the topology names FROM; * stands for the rest (repeatable)")
+	fs.BoolVar(&f.withSecrets, "with-secrets", false, "put Secrets (licences, keys) into the stream too")
+	fs.BoolVar(&f.noController, "no-controller", false, "leave the controller out; the lab runs without it")
+	fs.BoolVar(&f.recycle, "recycle", false, "free addresses and ids of nodes and links that are gone")
+	fs.StringVar(&f.image, "image", defaultImage(), "the c9s image that the Pods use")
+	_ = cmd.MarkFlagDirname("output")
+	_ = cmd.MarkFlagDirname("overlay")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"yaml", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
+	ref, err := f.ref(args)
+	if err != nil {
+		return err
+	}
+	if f.format != "yaml" && f.format != "json" {
+		return fmt.Errorf("--format %q: use yaml or json", f.format)
+	}
+	if f.output != "" && f.format != "yaml" {
+		return errors.New("--format json is for standard output; a folder holds YAML")
+	}
+	rules, err := f.imageRules()
+	if err != nil {
+		return err
+	}
+	previous, err := readFolder(f.output)
+	if err != nil {
+		return fail(err)
+	}
+	c, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace, previous: previous.allocations, recycle: f.recycle})
+	if err != nil {
+		return err
+	}
+	defer c.source.Close()
+	out, diags, err := f.renderLab(ctx, world, c, rules, previous)
+	if err != nil {
+		return err
+	}
+	report(world, diags)
+	if out == nil || hasErrors(diags) {
+		fmt.Fprintf(world.Err, "%s; nothing was written\n", summary(diags))
+		return errFailed
+	}
+	if f.overlay != "" {
+		if err := f.applyOverlay(out); err != nil {
+			return fail(err)
+		}
+	}
+	if f.output != "" {
+		return f.writeFolder(world, out)
+	}
+	return f.writeStream(world, out)
+}
+
+// renderLab runs plan and render on a compiled topology.
+func (f *renderFlags) renderLab(ctx context.Context, world IO, c *compiled, rules []render.ImageRule, previous folderState) (*render.Output, []diag.Diagnostic, error) {
+	if c.lab == nil || hasErrors(c.diags) {
+		return nil, c.diags, nil
+	}
+	planner, notice, err := f.choosePlanner(c.kinds)
+	if err != nil {
+		return nil, nil, err
+	}
+	if notice != "" {
+		fmt.Fprintln(world.Err, notice)
+	}
+	plans, planDiags, err := planNodes(ctx, planner, c.lab, nil)
+	if err != nil {
+		return nil, nil, fail(err)
+	}
+	diags := slices.Concat(c.diags, planDiags)
+	if hasErrors(diags) {
+		return nil, diags, nil
+	}
+	key := previous.wireKey
+	if key == nil && (f.withSecrets || f.output != "") {
+		key = newWireKey()
+	}
+	out, renderDiags := render.Render(c.lab, plans, render.Options{
+		Image: f.image, Version: Version, Planner: planner.Name(), NoController: f.noController,
+		Only: f.only, MapImage: rules, WireKey: key,
+	})
+	return out, append(diags, renderDiags...), nil
+}
+
+func (f *renderFlags) imageRules() ([]render.ImageRule, error) {
+	rules := make([]render.ImageRule, 0, len(f.mapImage))
+	for _, v := range f.mapImage {
+		from, to, ok := strings.Cut(v, "=")
+		if !ok || from == "" || to == "" {
+			return nil, fmt.Errorf("--map-image %q: write FROM=TO", v)
+		}
+		rules = append(rules, render.ImageRule{From: from, To: to})
+	}
+	return rules, nil
+}
+
+func (f *renderFlags) applyOverlay(out *render.Output) error {
+	files, err := render.Folder(out)
+	if err != nil {
+		return err
+	}
+	objects, err := render.ApplyOverlay(files, f.overlay)
+	if err != nil {
+		return err
+	}
+	out.Objects = objects
+	return nil
+}
+
+// writeStream writes to standard output, without Secrets unless they are asked for.
+func (f *renderFlags) writeStream(world IO, out *render.Output) error {
+	objects := out.Objects
+	if !f.withSecrets {
+		objects = slices.DeleteFunc(slices.Clone(objects), func(o render.Object) bool { return o.Secret })
+	}
+	if err := render.WriteStream(world.Out, objects, render.Format(f.format)); err != nil {
+		return fail(err)
+	}
+	if left := len(out.Objects) - len(objects); left > 0 {
+		fmt.Fprintf(world.Err, "%s left out (licences, keys); --with-secrets puts them in\n", count(left, "Secret"))
+	} else if f.withSecrets {
+		fmt.Fprintln(world.Err, "The stream holds Secrets and a new wire key: do not commit it. A folder (-o) keeps its key.")
+	}
+	return nil
+}
+
+// writeFolder writes to a folder and says what changed there.
+func (f *renderFlags) writeFolder(world IO, out *render.Output) error {
+	files, err := render.Folder(out)
+	if err != nil {
+		return fail(err)
+	}
+	result, err := render.WriteFolder(f.output, files)
+	if err != nil {
+		return fail(err)
+	}
+	fmt.Fprintf(world.Err, "%s: %s written, %d unchanged, %d removed\n", f.output, count(len(result.Written), "file"), len(result.Unchanged), len(result.Removed))
+	return nil
+}

@@ -1,0 +1,109 @@
+// Package cli is c9s' command line: it parses flags, calls the stages and prints.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Exit codes.
+const (
+	ExitOK      = 0
+	ExitFailure = 1 // diagnostics, or something failed
+	ExitUsage   = 2
+)
+
+// IO is what the command line has of the world.
+type IO struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Env is the environment as NAME=value.
+	Env []string
+	// Color tells that Err is a terminal which takes colours.
+	Color bool
+}
+
+// System is the process's own world.
+func System() IO {
+	color := term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(), Color: color}
+}
+
+// errFailed is returned by commands that have told already what is wrong.
+var errFailed = errors.New("failed")
+
+// failure is an error that is not the caller's way of calling.
+type failure struct{ error }
+
+func (f failure) Unwrap() error { return f.error }
+
+func fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return failure{err}
+}
+
+// Main runs one command line and returns the exit code.
+func Main(args []string, world IO) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot(world)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, errFailed):
+		return ExitFailure
+	case errors.As(err, &failure{}):
+		fmt.Fprintf(world.Err, "Error: %v\n", err)
+		return ExitFailure
+	default:
+		fmt.Fprintf(world.Err, "Error: %v\nRun '%s --help' for usage.\n", err, commandPath(root, args))
+		return ExitUsage
+	}
+}
+
+// commandPath is the deepest command that args reach.
+func commandPath(root *cobra.Command, args []string) string {
+	cmd, _, err := root.Find(args)
+	if err != nil || cmd == nil {
+		cmd = root
+	}
+	return cmd.CommandPath()
+}
+
+func newRoot(world IO) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "c9s",
+		Short: "Run containerlab topologies on Kubernetes",
+		Long: `c9s turns a containerlab topology file into plain Kubernetes objects:
+Deployments, Services and ConfigMaps that run with kubectl alone.`,
+		Example: `  c9s render topo.clab.yml | kubectl apply -f -
+  c9s render topo.clab.yml -o manifests/
+  c9s validate topo.clab.yml`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	root.SetIn(world.In)
+	root.SetOut(world.Out)
+	root.SetErr(world.Err)
+	root.AddCommand(
+		newRender(world), newValidate(world), newPlan(world), newGraph(world),
+		newKinds(world), newExplain(world), newVersion(world),
+	)
+	return root
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/spf13/cobra"
+)
+
+// verdict is what validate says of one topology.
+type verdict struct {
+	Topology    string            `json:"topology"`
+	OK          bool              `json:"ok"`
+	Lab         string            `json:"lab"`
+	Nodes       int               `json:"nodes"`
+	Links       int               `json:"links"`
+	Kinds       map[string]int    `json:"kinds"`
+	Diagnostics []diag.Diagnostic `json:"diagnostics"`
+}
+
+func newValidate(world IO) *cobra.Command {
+	f := &renderFlags{format: "yaml", image: defaultImage()}
+	var output string
+	cmd := &cobra.Command{
+		Use:   "validate TOPO...",
+		Short: "Check topologies and tell everything that is wrong",
+		Long: `Validate does all that render does, and writes nothing but what it found: every
+problem at once, each with file, line and column, and what to do about it.`,
+		Example: `  c9s validate topo.clab.yml
+  c9s validate labs/*.clab.yml -o json --allow-missing`,
+		ValidArgsFunction: completeTopo,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "" && output != "json" {
+				return fmt.Errorf("--output %q: use json", output)
+			}
+			if f.topo != "" {
+				args = append(args, f.topo)
+			}
+			if len(args) == 0 {
+				args = []string{""}
+			}
+			return f.validateAll(cmd.Context(), world, args, output == "json")
+		},
+	}
+	f.add(cmd)
+	f.addPlanner(cmd)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machine-readable output")
+	return cmd
+}
+
+func (f *renderFlags) validateAll(ctx context.Context, world IO, refs []string, asJSON bool) error {
+	verdicts := make([]verdict, 0, len(refs))
+	ok := true
+	for _, ref := range refs {
+		v, err := f.validate(ctx, world, ref, asJSON)
+		if err != nil {
+			return err
+		}
+		ok = ok && v.OK
+		verdicts = append(verdicts, v)
+	}
+	if asJSON {
+		if err := printJSON(world.Out, verdicts); err != nil {
+			return fail(err)
+		}
+	}
+	if !ok {
+		return errFailed
+	}
+	return nil
+}
+
+// validate checks one topology; a topology that cannot be opened is a verdict
+// too, so that the others are still checked.
+func (f *renderFlags) validate(ctx context.Context, world IO, ref string, quiet bool) (verdict, error) {
+	v := verdict{Topology: ref, Kinds: map[string]int{}, Diagnostics: []diag.Diagnostic{}}
+	c, err := f.compileTopology(ctx, world, ref, compileOptions{})
+	if err != nil {
+		if _, isFailure := err.(failure); !isFailure {
+			return v, err
+		}
+		v.Diagnostics = append(v.Diagnostics, diag.Diagnostic{Code: "topology-source", Severity: diag.Error, Pos: diag.Pos{File: ref}, Message: err.Error(), Hint: "name a topology file"})
+		if !quiet {
+			report(world, v.Diagnostics)
+		}
+		return v, nil
+	}
+	defer c.source.Close()
+	v.Topology = c.source.Name
+	diags := c.diags
+	if c.lab != nil {
+		v.Lab, v.Nodes, v.Links = c.lab.Name, len(c.lab.Nodes), len(c.lab.Links)
+		for _, n := range c.lab.Nodes {
+			v.Kinds[n.WrittenKind]++
+		}
+		w := world
+		if quiet {
+			w.Err = discard{}
+		}
+		if _, all, err := f.renderLab(ctx, w, c, []render.ImageRule{}, folderState{}); err != nil {
+			return v, err
+		} else {
+			diags = all
+		}
+	}
+	v.OK = !hasErrors(diags)
+	v.Diagnostics = append(v.Diagnostics, diags...)
+	if !quiet {
+		report(world, diags)
+		word := "ok"
+		if !v.OK {
+			word = "refused"
+		}
+		fmt.Fprintf(world.Out, "%s: %s (lab %s, %s, %s; %s)\n", v.Topology, word, v.Lab, count(v.Nodes, "node"), count(v.Links, "link"), summary(diags))
+	}
+	return v, nil
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+
+	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/spf13/cobra"
+)
+
+// Version is c9s' own version; the build sets it.
+var Version = "dev"
+
+// ContainerlabVersion is the containerlab whose vocabulary and kinds c9s knows.
+const ContainerlabVersion = "0.79.0"
+
+// defaultImage is the image that the Pods of this version use.
+func defaultImage() string { return "ghcr.io/c9s-lab/c9s:" + Version }
+
+func newVersion(world IO) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version, and which planner is at hand",
+		Example: "  c9s version\n  c9s version -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			builtin := plan.NewBuiltin(kinds.Builtin())
+			planner, _ := plan.Auto("", builtin)
+			info := struct {
+				Version      string `json:"version"`
+				Containerlab string `json:"containerlab"`
+				Planner      string `json:"planner"`
+				Image        string `json:"image"`
+				Go           string `json:"go"`
+				Platform     string `json:"platform"`
+			}{Version, ContainerlabVersion, planner.Name(), defaultImage(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			switch output {
+			case "json":
+				return fail(printJSON(world.Out, info))
+			case "":
+				_, err := fmt.Fprintf(world.Out, "c9s %s\ncontainerlab vocabulary %s\nplanner %s\nimage %s\n%s %s\n",
+					info.Version, info.Containerlab, info.Planner, info.Image, info.Go, info.Platform)
+				return fail(err)
+			default:
+				return fmt.Errorf("--output %q: use json", output)
+			}
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machine-readable output")
+	return cmd
+}
+
+func printJSON(w interface{ Write([]byte) (int, error) }, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,120 @@
+// Package policy is c9s.yaml: profiles that set the Kubernetes side of nodes and
+// the quality of links, chosen by selectors.
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// APIVersion and Kind head every policy file.
+const (
+	APIVersion = "c9s.dev/v1"
+	Kind       = "Policy"
+)
+
+// DefaultPriority is a profile's priority where the file does not say.
+const DefaultPriority = 100
+
+// Policy is a compiled policy file: its profiles by priority, then name.
+type Policy struct {
+	profiles []*profile
+}
+
+// profile is one compiled profile.
+type profile struct {
+	name     string
+	priority int
+	deny     bool
+	pos      diag.Pos
+	match    matcher
+	set      Set
+	links    []linkRule
+	// used counts the nodes that the profile matched.
+	used int
+}
+
+// Profile is one entry of profiles, as a file has it.
+type Profile struct {
+	// Name is unique in the file.
+	Name string `json:"name"`
+	// Priority orders the profiles, the lowest first (default 100); equal ones
+	// go by name.
+	Priority *int `json:"priority,omitempty"`
+	// Match selects nodes. Without one, the profile is for every node.
+	Match *Match `json:"match,omitempty"`
+	// Deny stops the profiles after this one for the nodes that it matches.
+	Deny bool `json:"deny,omitempty"`
+	// Set is what the nodes get where no earlier profile has set it.
+	Set *Set `json:"set,omitempty"`
+	// Links sets the quality of what the nodes send on their links.
+	Links []LinkRule `json:"links,omitempty"`
+}
+
+// File is a policy file.
+type File struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Profiles   []Profile `json:"profiles"`
+}
+
+// Apply gives every node what the profiles that match it set, each field from the
+// first profile that has it, and sets the links' datapaths and impairments. A
+// profile that matches no node is a warning.
+func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
+	for _, prof := range p.profiles {
+		prof.used = 0
+	}
+	for _, n := range l.Nodes {
+		view := viewOf(n)
+		for _, prof := range p.profiles {
+			matched, err := prof.match.matches(n, view)
+			if err != nil {
+				diags.Errorf(CodeExpression, prof.match.pos, "write the expression so that it holds for every node (has(...) tests for a field)", "profile %q: the expression fails for node %q: %v", prof.name, n.Name, err)
+				continue
+			}
+			if !matched {
+				continue
+			}
+			prof.used++
+			prof.set.fill(&n.Policy)
+			for _, rule := range prof.links {
+				rule.apply(l, n)
+			}
+			if prof.deny {
+				break
+			}
+		}
+	}
+	for _, prof := range p.profiles {
+		if prof.used == 0 {
+			diags.Warnf(CodeUnused, prof.pos, "check its match, or remove it", "profile %q matches no node", prof.name)
+		}
+	}
+}
+
+func sortProfiles(profiles []*profile) {
+	slices.SortStableFunc(profiles, func(a, b *profile) int {
+		return cmp.Or(cmp.Compare(a.priority, b.priority), strings.Compare(a.name, b.name))
+	})
+}
+
+// Diagnostics of policy files.
+const (
+	CodeInvalid    diag.Code = "policy-invalid"
+	CodeExpression diag.Code = "policy-expression"
+	CodeUnused     diag.Code = "policy-unused"
+)
+
+// Codes describes each diagnostic of this package.
+func Codes() map[diag.Code]string {
+	return map[diag.Code]string{
+		CodeInvalid:    "the policy file has an unknown key or a wrong value",
+		CodeExpression: "a CEL expression of the policy file cannot be compiled or evaluated",
+		CodeUnused:     "a profile matches no node",
+	}
+}

@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"github.com/c9s-lab/c9s/pkg/lab"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Set is what a profile sets. A field that is left out is left to later profiles.
+type Set struct {
+	// Expose is the node's Service.
+	Expose *Expose `json:"expose,omitempty"`
+	// Resources of each of the node's containers.
+	Resources    *corev1.ResourceRequirements `json:"resources,omitempty"`
+	NodeSelector map[string]string            `json:"nodeSelector,omitempty"`
+	Affinity     *corev1.Affinity             `json:"affinity,omitempty"`
+	Tolerations  []corev1.Toleration          `json:"tolerations,omitempty"`
+	// Persistence keeps what the device saves in a PersistentVolumeClaim.
+	Persistence *Persistence `json:"persistence,omitempty"`
+	// ImagePullPolicy is Always, IfNotPresent or Never.
+	ImagePullPolicy  string   `json:"imagePullPolicy,omitempty"`
+	ImagePullSecrets []string `json:"imagePullSecrets,omitempty"`
+	// Probes take the place of those that the kind and the topology give.
+	Probes *Probes `json:"probes,omitempty"`
+	// Privileged overrides what the kind needs and the topology says.
+	Privileged *bool `json:"privileged,omitempty"`
+	// SecretFiles are glob patterns of mount targets to keep in Secrets.
+	SecretFiles []string `json:"secretFiles,omitempty"`
+	// StrictExec makes an exec command that fails fail the node.
+	StrictExec *bool `json:"strictExec,omitempty"`
+}
+
+// Expose is the node's Service.
+type Expose struct {
+	// Type is ClusterIP (default), LoadBalancer, NodePort, Headless or None.
+	Type string `json:"type,omitempty"`
+	// Ports are "22", "161/udp"; they replace the default list.
+	Ports []string `json:"ports,omitempty"`
+	// UseMgmtAddress asks a load balancer for the management address.
+	UseMgmtAddress bool `json:"useMgmtAddress,omitempty"`
+}
+
+// Persistence is a PersistentVolumeClaim.
+type Persistence struct {
+	Enabled bool `json:"enabled"`
+	// Size is a quantity such as 5Gi.
+	Size         string `json:"size,omitempty"`
+	StorageClass string `json:"storageClass,omitempty"`
+}
+
+// Probes are Kubernetes probes of the device's container.
+type Probes struct {
+	Readiness *corev1.Probe `json:"readiness,omitempty"`
+	Liveness  *corev1.Probe `json:"liveness,omitempty"`
+	Startup   *corev1.Probe `json:"startup,omitempty"`
+}
+
+// fill sets the fields of p that are not set yet.
+func (s *Set) fill(p *lab.Policy) {
+	if p.Expose == nil && s.Expose != nil {
+		p.Expose = s.Expose.resolved()
+	}
+	if p.Resources == nil {
+		p.Resources = s.Resources
+	}
+	if p.NodeSelector == nil {
+		p.NodeSelector = s.NodeSelector
+	}
+	if p.Affinity == nil {
+		p.Affinity = s.Affinity
+	}
+	if p.Tolerations == nil {
+		p.Tolerations = s.Tolerations
+	}
+	if p.Persistence == nil && s.Persistence != nil {
+		p.Persistence = &lab.Persistence{Enabled: s.Persistence.Enabled, Size: s.Persistence.Size, StorageClass: s.Persistence.StorageClass}
+	}
+	if p.ImagePullPolicy == "" {
+		p.ImagePullPolicy = s.ImagePullPolicy
+	}
+	if p.ImagePullSecrets == nil {
+		p.ImagePullSecrets = s.ImagePullSecrets
+	}
+	if s.Probes != nil {
+		if p.Readiness == nil {
+			p.Readiness = s.Probes.Readiness
+		}
+		if p.Liveness == nil {
+			p.Liveness = s.Probes.Liveness
+		}
+		if p.Startup == nil {
+			p.Startup = s.Probes.Startup
+		}
+	}
+	if p.Privileged == nil {
+		p.Privileged = s.Privileged
+	}
+	if p.SecretFiles == nil {
+		p.SecretFiles = s.SecretFiles
+	}
+	if p.StrictExec == nil {
+		p.StrictExec = s.StrictExec
+	}
+}
