@@ -24,12 +24,8 @@ const (
 	CodePIDMode diag.Code = "pid-mode-unsupported"
 	// CodeHostNetwork: network-mode host and links, or waiting for others, at once.
 	CodeHostNetwork diag.Code = "host-network-unsupported"
-	// CodeRestartPolicy: a Deployment restarts always.
-	CodeRestartPolicy diag.Code = "restart-policy-always"
 	// CodeSecurityOpt: a security option without a counterpart.
 	CodeSecurityOpt diag.Code = "security-opt-unsupported"
-	// CodeCPUSet: no control over which cores a container has.
-	CodeCPUSet diag.Code = "cpu-set-ignored"
 	// CodeTmpfsOption: a tmpfs option without a counterpart.
 	CodeTmpfsOption diag.Code = "tmpfs-option-ignored"
 	// CodeDevice: a device that an unprivileged container may not open.
@@ -111,9 +107,7 @@ var codes = map[diag.Code]string{
 	CodeUser:              "Kubernetes runs containers under numeric users only",
 	CodePIDMode:           "the process namespace of another Pod cannot be joined",
 	CodeHostNetwork:       "a node in the worker's network namespace cannot have links or wait for other nodes",
-	CodeRestartPolicy:     "a node's container is restarted always, whatever restart-policy says",
 	CodeSecurityOpt:       "the security option has no counterpart in Kubernetes and is ignored",
-	CodeCPUSet:            "Kubernetes does not let a Pod choose its cores; cpu-set is ignored",
 	CodeTmpfsOption:       "a tmpfs option has no counterpart in Kubernetes and is ignored",
 	CodeDevice:            "the worker's device control group keeps an unprivileged container from opening the device",
 	CodeVolumeEmpty:       "a volume starts empty; the image's files at its path are not copied into it",

@@ -42,7 +42,6 @@ func (p *podRenderer) deviceContainer(m member, i int, program bool) corev1.Cont
 	}
 	if i == 0 {
 		p.probes(m, &out)
-		p.warnNode(m.node, c)
 	}
 	return out
 }
@@ -59,18 +58,6 @@ func pullPolicy(n *lab.Node) corev1.PullPolicy {
 		return corev1.PullPolicy(n.Policy.ImagePullPolicy)
 	}
 	return corev1.PullPolicy(n.ImagePullPolicy)
-}
-
-// warnNode tells of a node's settings that only Docker knows.
-func (p *podRenderer) warnNode(n *lab.Node, c plan.Container) {
-	if c.RestartPolicy == "no" || c.RestartPolicy == "on-failure" {
-		p.diags.Warnf(CodeRestartPolicy, n.Pos, "",
-			"node %q has restart-policy %q, but its container is started again whenever it ends", n.Name, c.RestartPolicy)
-	}
-	if n.CPUSet != "" {
-		p.diags.Warnf(CodeCPUSet, n.Pos, "set whole-number CPU requests equal to the limits in the policy, on workers with the static CPU manager",
-			"node %q asks for the cores %q, which a Pod cannot choose; cpu-set is ignored", n.Name, n.CPUSet)
-	}
 }
 
 // literals escapes what Kubernetes would expand in commands, arguments and

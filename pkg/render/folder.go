@@ -1,19 +1,75 @@
 package render
 
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	// fileHeader begins every file of a rendered folder.
+	fileHeader        = "# Rendered by c9s. Do not edit: the next render replaces this file.\n"
+	kustomizationFile = "kustomization.yaml"
+	secretsFolder     = "secrets"
+)
+
 // Folder lays the output out as files, by slash-separated path: one file an
-// object group, a kustomization, and the secrets in a folder of their own.
-func Folder(out *Output) (map[string][]byte, error) { return nil, nil }
-
-// FolderResult tells what WriteFolder did, by sorted path.
-type FolderResult struct {
-	Written, Unchanged, Removed []string
+// object group, a kustomization, and the secrets with a kustomization of their own
+// in a folder that Git ignores.
+func Folder(out *Output) (map[string][]byte, error) {
+	groups := map[string][]Object{}
+	for _, o := range out.Objects {
+		groups[o.Group] = append(groups[o.Group], o)
+	}
+	names := slices.Sorted(maps.Keys(groups))
+	files := make(map[string][]byte, len(names)+4)
+	err := inOrder(len(names), func(i int) ([]byte, error) {
+		var b bytes.Buffer
+		b.WriteString(fileHeader)
+		err := WriteStream(&b, groups[names[i]], YAML)
+		return b.Bytes(), err
+	}, func(data []byte) error {
+		files[names[len(files)]] = data
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("laying out the folder: %w", err)
+	}
+	var resources, secrets []string
+	for _, name := range names {
+		if rest, ok := strings.CutPrefix(name, secretsFolder+"/"); ok {
+			secrets = append(secrets, rest)
+		} else {
+			resources = append(resources, name)
+		}
+	}
+	files[kustomizationFile] = kustomization(resources, len(secrets) > 0)
+	if len(secrets) > 0 {
+		files[path.Join(secretsFolder, kustomizationFile)] = kustomization(secrets, false)
+		files[path.Join(secretsFolder, ".gitignore")] = []byte(fileHeader + "*\n")
+	}
+	return files, nil
 }
 
-// WriteFolder makes dir hold files.
-func WriteFolder(dir string, files map[string][]byte) (FolderResult, error) {
-	return FolderResult{}, nil
+// kustomization lists resources, so that "kubectl apply -k" takes the folder.
+func kustomization(resources []string, secrets bool) []byte {
+	var b bytes.Buffer
+	b.WriteString(fileHeader)
+	if secrets {
+		b.WriteString("# secrets/ is not listed: it holds what must not be committed, and may be absent\n" +
+			"# here. Apply it first: kubectl apply -k secrets\n")
+	}
+	b.WriteString("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n")
+	if len(resources) == 0 {
+		b.WriteString("resources: []\n")
+		return b.Bytes()
+	}
+	b.WriteString("resources:\n")
+	for _, name := range resources {
+		b.WriteString("- " + name + "\n")
+	}
+	return b.Bytes()
 }
-
-// ApplyOverlay puts the kustomize overlay in overlayDir over files, a rendered
-// folder in memory, and returns the resulting objects.
-func ApplyOverlay(files map[string][]byte, overlayDir string) ([]Object, error) { return nil, nil }

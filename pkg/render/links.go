@@ -30,7 +30,7 @@ const forwardLLDP = 1 << 0xe
 // maxInterfaceName is Linux' IFNAMSIZ without the final zero.
 const maxInterfaceName = 15
 
-func (p *podRenderer) linksName() string { return links.ServiceName(p.pod.Name, "links") }
+func (p *podRenderer) linksName() string { return p.pod.Name + "-links" }
 
 // linksConfigMap is the Pod's connectivity. It may change under a running Pod.
 func (p *podRenderer) linksConfigMap() *corev1.ConfigMap {

@@ -1,0 +1,273 @@
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+// Where the rendered folder and the user's overlay are while kustomize runs. An
+// overlay names the folder as "../base".
+const (
+	basePath    = "/base"
+	overlayPath = "/overlay"
+	baseRef     = "../base"
+)
+
+// kustomizationNames are the names that kustomize looks for.
+var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// ApplyOverlay puts the kustomize overlay in overlayDir over files, a rendered
+// folder in memory, and returns the resulting objects. The overlay's kustomization
+// takes the folder as the resource "../base"; where it names no resources, that is
+// assumed. Nothing is fetched and nothing is written.
+func ApplyOverlay(files map[string][]byte, overlayDir string) ([]Object, error) {
+	memory := filesys.MakeFsInMemory()
+	if err := writeBase(memory, files); err != nil {
+		return nil, err
+	}
+	if err := copyOverlay(memory, overlayDir); err != nil {
+		return nil, err
+	}
+	if err := includeBase(memory, overlayDir); err != nil {
+		return nil, err
+	}
+	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, overlayPath)
+	if err != nil {
+		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
+	}
+	objs, err := decodeResult(result)
+	if err != nil {
+		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
+	}
+	if err := sameNames(files, objs); err != nil {
+		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
+	}
+	return objs, nil
+}
+
+// writeBase copies the folder; unlike on disk, its kustomization lists the
+// secrets, so that what the overlay does to all objects is done to them too.
+func writeBase(memory filesys.FileSystem, files map[string][]byte) error {
+	for name, data := range files {
+		if name == kustomizationFile {
+			if _, secrets := files[path.Join(secretsFolder, kustomizationFile)]; secrets {
+				data = append(slices.Clone(data), "- "+secretsFolder+"\n"...)
+			}
+		}
+		if err := memory.WriteFile(path.Join(basePath, name), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyOverlay reads the overlay's files. Symbolic links are refused: they would
+// let an overlay from elsewhere take in any file of the user's.
+func copyOverlay(memory filesys.FileSystem, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("opening the overlay: %w", err)
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("reading the overlay %s: %w", dir, err)
+		case entry.IsDir() && entry.Name() == ".git":
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		case !entry.Type().IsRegular():
+			return fmt.Errorf("reading the overlay %s: %s is not an ordinary file", dir, name)
+		}
+		data, err := root.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("reading the overlay %s: %w", dir, err)
+		}
+		return memory.WriteFile(path.Join(overlayPath, name), data)
+	})
+}
+
+// includeBase makes the overlay's kustomization take the base where it names no
+// resources at all, and refuses what would have to be fetched.
+func includeBase(memory filesys.FileSystem, dir string) error {
+	name := overlayKustomization(memory)
+	if name == "" {
+		return fmt.Errorf("the overlay %s has no kustomization.yaml", dir)
+	}
+	file := path.Join(overlayPath, name)
+	data, err := memory.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var content map[string]any
+	if err := yaml.Unmarshal(data, &content); err != nil {
+		return fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
+	}
+	var named []string
+	for _, key := range []string{"resources", "bases", "components"} {
+		list, _ := content[key].([]any)
+		for _, item := range list {
+			if text, ok := item.(string); ok {
+				named = append(named, text)
+			}
+		}
+	}
+	for _, resource := range named {
+		if target := path.Join(overlayPath, resource); !memory.Exists(target) {
+			return fmt.Errorf("%s names %q, which is not in the overlay; c9s fetches nothing, and the rendered lab is %q",
+				filepath.Join(dir, name), resource, baseRef)
+		}
+	}
+	if len(named) > 0 {
+		return nil
+	}
+	if content == nil {
+		content = map[string]any{}
+	}
+	content["resources"] = []string{baseRef}
+	data, err = yaml.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return memory.WriteFile(file, data)
+}
+
+func overlayKustomization(memory filesys.FileSystem) string {
+	for _, name := range kustomizationNames {
+		if memory.Exists(path.Join(overlayPath, name)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// scheme holds the types that c9s itself renders; others stay unstructured.
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, networkingv1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			panic(err) // a conflict between API packages
+		}
+	}
+	return s
+}()
+
+func decodeResult(result resmap.ResMap) ([]Object, error) {
+	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Strict: true})
+	var out []Object
+	for _, resource := range result.Resources() {
+		data, err := resource.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", resource.CurId(), err)
+		}
+		gvk := schema.FromAPIVersionAndKind(resource.GetApiVersion(), resource.GetKind())
+		var obj runtime.Object
+		if scheme.Recognizes(gvk) {
+			obj, _, err = decoder.Decode(data, &gvk, nil)
+		} else {
+			u := &unstructured.Unstructured{}
+			err = u.UnmarshalJSON(data)
+			obj = u
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", resource.GetKind(), resource.GetName(), err)
+		}
+		o := Object{
+			Object: obj,
+			Source: resource.GetAnnotations()[AnnotationSource],
+			Secret: isSecret(obj),
+		}
+		o.Group = groupOf(resource.GetKind(), resource.GetName(), resource.GetLabels())
+		if o.json, err = encode(obj); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", resource.GetKind(), resource.GetName(), err)
+		}
+		out = append(out, o)
+	}
+	slices.SortStableFunc(out, func(a, b Object) int { return applyOrder(a) - applyOrder(b) })
+	return out, nil
+}
+
+// groupOf finds the file of an object that has been through kustomize.
+func groupOf(kind, name string, labels map[string]string) string {
+	pod := labels[LabelPod]
+	switch {
+	case kind == "Namespace":
+		return groupNamespace
+	case kind == "Secret" && name == WireKeySecret:
+		return groupWireKey
+	case kind == "Secret" && pod != "":
+		return secretsFolder + "/" + pod + ".yaml"
+	case kind == "Secret":
+		return secretsFolder + "/overlay.yaml"
+	case pod != "":
+		return "nodes/" + pod + ".yaml"
+	case labels[LabelComponent] == ComponentController:
+		return groupController
+	case labels[LabelComponent] == ComponentLab:
+		return groupLab
+	}
+	return "overlay.yaml"
+}
+
+// applyOrder puts what others need first: the namespace, what the overlay adds
+// and the lab has, then Pod by Pod.
+func applyOrder(o Object) int {
+	switch {
+	case o.Group == groupNamespace:
+		return 0
+	case o.Group == "overlay.yaml":
+		return 1
+	case o.Group == groupLab:
+		return 2
+	case strings.HasPrefix(o.Group, secretsFolder+"/"):
+		return 3
+	case o.Group == groupController:
+		return 4
+	}
+	return 5
+}
+
+// sameNames refuses an overlay that renames or removes the Services at which the
+// Pods of the lab find each other.
+func sameNames(files map[string][]byte, objs []Object) error {
+	have := map[string]bool{}
+	for _, o := range objs {
+		if s, ok := o.Object.(*corev1.Service); ok {
+			have[s.Name] = true
+		}
+	}
+	for name := range files {
+		node, ok := strings.CutPrefix(name, "nodes/")
+		if !ok {
+			continue
+		}
+		service := links.WireService(strings.TrimSuffix(node, ".yaml"))
+		if strings.Contains(string(files[name]), "name: "+service+"\n") && !have[service] {
+			return fmt.Errorf("the Service %s is gone; the lab finds its Pods by the names of c9s' objects, so an overlay cannot rename or remove them (namePrefix, nameSuffix)", service)
+		}
+	}
+	return nil
+}

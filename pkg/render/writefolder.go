@@ -1,0 +1,197 @@
+package render
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// manifestFile lists what c9s wrote into a folder: a line a file with the SHA-256
+// of its contents, two spaces and its path, as sha256sum(1) has it.
+const manifestFile = ".c9s-manifest"
+
+// FolderResult tells what WriteFolder did, by sorted path.
+type FolderResult struct {
+	Written, Unchanged, Removed []string
+}
+
+// ForeignFileError says that files are in the way which c9s did not write.
+type ForeignFileError struct {
+	Dir   string
+	Files []string
+}
+
+func (e *ForeignFileError) Error() string {
+	return fmt.Sprintf("folder %s holds files that c9s did not write and would replace: %s; move them away or choose another folder",
+		e.Dir, strings.Join(e.Files, ", "))
+}
+
+// WriteFolder makes dir hold files. A file of an earlier render is replaced,
+// whatever was done to it since, or removed if it is no longer wanted; one with
+// the same contents is not touched. Files that c9s did not write stay as they
+// are, and where one has the path of a wanted file, nothing at all is written and
+// the error is a *ForeignFileError. Nothing outside dir is ever written, whatever
+// symbolic links dir has.
+func WriteFolder(dir string, files map[string][]byte) (FolderResult, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return FolderResult{}, fmt.Errorf("making the output folder: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return FolderResult{}, fmt.Errorf("opening the output folder: %w", err)
+	}
+	defer root.Close()
+	w := folderWriter{root: root, dir: dir, files: files}
+	return w.write()
+}
+
+type folderWriter struct {
+	root  *os.Root
+	dir   string
+	files map[string][]byte
+	// before is the digest of each file of the earlier render.
+	before map[string]string
+}
+
+func (w *folderWriter) write() (FolderResult, error) {
+	var result FolderResult
+	var err error
+	if w.before, err = w.readManifest(); err != nil {
+		return result, err
+	}
+	var foreign []string
+	for _, name := range slices.Sorted(maps.Keys(w.files)) {
+		have, err := w.root.ReadFile(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			result.Written = append(result.Written, name)
+		case err != nil:
+			return FolderResult{}, fmt.Errorf("reading %s in %s: %w", name, w.dir, err)
+		case bytes.Equal(have, w.files[name]):
+			result.Unchanged = append(result.Unchanged, name)
+		case !w.ours(name, have):
+			foreign = append(foreign, name)
+		default:
+			result.Written = append(result.Written, name)
+		}
+	}
+	if len(foreign) > 0 {
+		return FolderResult{}, &ForeignFileError{Dir: w.dir, Files: foreign}
+	}
+	for _, name := range result.Written {
+		if err := w.replace(name, w.files[name]); err != nil {
+			return FolderResult{}, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.before)) {
+		if _, wanted := w.files[name]; wanted {
+			continue
+		}
+		removed, err := w.remove(name)
+		if err != nil {
+			return FolderResult{}, err
+		}
+		if removed {
+			result.Removed = append(result.Removed, name)
+		}
+	}
+	return result, w.writeManifest()
+}
+
+// ours tells whether c9s wrote the file: the manifest says so, or its first line.
+func (w *folderWriter) ours(name string, have []byte) bool {
+	_, listed := w.before[name]
+	return listed || bytes.HasPrefix(have, []byte(fileHeader))
+}
+
+// replace writes beside the file and renames, so that a reader, or a crash, never
+// meets half a file.
+func (w *folderWriter) replace(name string, data []byte) error {
+	mode, folderMode := fs.FileMode(0o644), fs.FileMode(0o755)
+	if strings.HasPrefix(name, secretsFolder+"/") {
+		mode, folderMode = 0o600, 0o700
+	}
+	if folder := path.Dir(name); folder != "." {
+		if err := w.root.MkdirAll(folder, folderMode); err != nil {
+			return fmt.Errorf("making %s in %s: %w", folder, w.dir, err)
+		}
+	}
+	temporary := name + ".c9s-tmp"
+	_ = w.root.Remove(temporary) // of a render that was killed
+	if err := w.root.WriteFile(temporary, data, mode); err != nil {
+		return fmt.Errorf("writing %s in %s: %w", name, w.dir, err)
+	}
+	if err := w.root.Rename(temporary, name); err != nil {
+		return fmt.Errorf("writing %s in %s: %w", name, w.dir, err)
+	}
+	return nil
+}
+
+// remove deletes a file of an earlier render, and its folder once that is empty.
+// A file that somebody has put in its place stays.
+func (w *folderWriter) remove(name string) (bool, error) {
+	have, err := w.root.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %s in %s: %w", name, w.dir, err)
+	}
+	if digest(have) != w.before[name] && !bytes.HasPrefix(have, []byte(fileHeader)) {
+		return false, nil
+	}
+	if err := w.root.Remove(name); err != nil {
+		return false, fmt.Errorf("removing %s from %s: %w", name, w.dir, err)
+	}
+	if folder := path.Dir(name); folder != "." {
+		_ = w.root.Remove(folder) // fails, as it should, while there is something in it
+	}
+	return true, nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func (w *folderWriter) readManifest() (map[string]string, error) {
+	data, err := w.root.ReadFile(manifestFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s in %s: %w", manifestFile, w.dir, err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		sum, name, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "  ")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if !fs.ValidPath(name) || name == "." {
+			return nil, fmt.Errorf("%s in %s names %q, which is no path in the folder; remove that line", manifestFile, w.dir, name)
+		}
+		out[name] = sum
+	}
+	return out, nil
+}
+
+func (w *folderWriter) writeManifest() error {
+	var b bytes.Buffer
+	b.WriteString(fileHeader)
+	for _, name := range slices.Sorted(maps.Keys(w.files)) {
+		fmt.Fprintf(&b, "%s  %s\n", digest(w.files[name]), name)
+	}
+	if have, err := w.root.ReadFile(manifestFile); err == nil && bytes.Equal(have, b.Bytes()) {
+		return nil
+	}
+	return w.replace(manifestFile, b.Bytes())
+}
