@@ -1,0 +1,96 @@
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// objectKey names an object as the API server does.
+type objectKey struct {
+	group, kind, namespace, name string
+}
+
+func keyOf(o *Object) objectKey {
+	gvk := o.Object.GetObjectKind().GroupVersionKind()
+	key := objectKey{group: gvk.Group, kind: gvk.Kind}
+	if meta, ok := o.Object.(metav1.Object); ok {
+		key.namespace, key.name = meta.GetNamespace(), meta.GetName()
+	}
+	return key
+}
+
+// objectIndex is what Check looks up.
+type objectIndex struct {
+	first map[objectKey]*Object
+	// labels and keys are known to be legal: most objects have the same ones.
+	labels map[[2]string]bool
+	keys   map[string]bool
+}
+
+func indexObjects(objs []Object) objectIndex {
+	index := objectIndex{
+		first:  make(map[objectKey]*Object, len(objs)),
+		labels: map[[2]string]bool{},
+		keys:   map[string]bool{},
+	}
+	for i := range objs {
+		key := keyOf(&objs[i])
+		if index.first[key] == nil {
+			index.first[key] = &objs[i]
+		}
+	}
+	return index
+}
+
+func (x objectIndex) has(kind, namespace, name string) bool {
+	return x.first[objectKey{kind: kind, namespace: namespace, name: name}] != nil
+}
+
+// hasAccount tells whether a ServiceAccount is there; every namespace has the
+// one called default.
+func (x objectIndex) hasAccount(namespace, name string) bool {
+	return name == "" || name == "default" || x.has("ServiceAccount", namespace, name)
+}
+
+func (x objectIndex) legalKey(key string) bool {
+	if !x.keys[key] {
+		x.keys[key] = len(validation.IsQualifiedName(key)) == 0
+	}
+	return x.keys[key]
+}
+
+func (x objectIndex) legalLabel(key, text string) bool {
+	pair := [2]string{key, text}
+	if !x.labels[pair] {
+		x.labels[pair] = x.legalKey(key) && len(validation.IsValidLabelValue(text)) == 0
+	}
+	return x.labels[pair]
+}
+
+// missingKeys are the keys that a volume picks from a ConfigMap or Secret which
+// is there but does not have them.
+func (x objectIndex) missingKeys(kind, namespace, name string, items []corev1.KeyToPath) []string {
+	o := x.first[objectKey{kind: kind, namespace: namespace, name: name}]
+	if o == nil {
+		return nil
+	}
+	var out []string
+	for _, item := range items {
+		has := false
+		switch obj := o.Object.(type) {
+		case *corev1.ConfigMap:
+			_, text := obj.Data[item.Key]
+			_, binary := obj.BinaryData[item.Key]
+			has = text || binary
+		case *corev1.Secret:
+			_, data := obj.Data[item.Key]
+			_, text := obj.StringData[item.Key]
+			has = data || text
+		}
+		if !has {
+			out = append(out, item.Key)
+		}
+	}
+	return out
+}
