@@ -14,14 +14,15 @@ func prettyJSON(v any, levels int) string {
 	if err := enc.Encode(v); err != nil {
 		panic(err) // the types written here are all encodable
 	}
-	return string(breakLines(bytes.TrimSpace(raw.Bytes()), levels))
+	data := bytes.TrimSpace(raw.Bytes())
+	return string(append(breakLines(make([]byte, 0, len(data)+len(data)/4), data, 0, levels), '\n'))
 }
 
-// breakLines indents compact JSON down to levels levels.
-func breakLines(data []byte, levels int) []byte {
-	out := make([]byte, 0, len(data)+len(data)/4)
+// breakLines appends compact JSON with line breaks down to levels levels, two
+// spaces a level after indent.
+func breakLines(out, data []byte, indent, levels int) []byte {
 	depth, quoted := 0, false
-	newline := func() { out = appendSpaces(append(out, '\n'), 2*depth) }
+	newline := func() { out = appendSpaces(append(out, '\n'), indent+2*depth) }
 	for i := 0; i < len(data); i++ {
 		c := data[i]
 		if quoted {
@@ -64,5 +65,5 @@ func breakLines(data []byte, levels int) []byte {
 			out = append(out, c)
 		}
 	}
-	return append(out, '\n')
+	return out
 }

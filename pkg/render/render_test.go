@@ -2,14 +2,16 @@ package render
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -236,7 +238,7 @@ func TestSame(t *testing.T) {
 // TestStrict decodes what is written as an API server does that refuses unknown
 // and doubled fields, and encodes it again.
 func TestStrict(t *testing.T) {
-	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, clientscheme.Scheme, clientscheme.Scheme, json.SerializerOptions{Yaml: true, Strict: true})
+	decoder := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, clientscheme.Scheme, clientscheme.Scheme, kjson.SerializerOptions{Yaml: true, Strict: true})
 	for name, build := range labs {
 		for _, o := range build().mustRender(t).Objects {
 			text := stream(t, []Object{o}, YAML)
@@ -300,12 +302,12 @@ func TestEditElsewhere(t *testing.T) {
 	templates := func(l *testLab) map[string]string {
 		out := map[string]string{}
 		for _, o := range l.mustRender(t).Objects {
-			tree, err := o.tree()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if spec := tree.get("spec"); spec != nil && spec.get("template") != nil {
-				out[o.Group] = string(spec.get("template").appendJSON(nil))
+			if d, ok := o.Object.(*appsv1.Deployment); ok {
+				text, err := json.Marshal(d.Spec.Template)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out[o.Group] = string(text)
 			}
 		}
 		return out

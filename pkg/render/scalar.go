@@ -1,13 +1,13 @@
 package render
 
 import (
-	"strings"
+	"bytes"
 	"unicode/utf8"
 )
 
 // appendQuoted writes s in double quotes, escaped so that JSON and every YAML
 // version read the same string.
-func appendQuoted(b []byte, s string) []byte {
+func appendQuoted[T string | []byte](b []byte, s T) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
 	start := 0
@@ -35,7 +35,7 @@ func appendQuoted(b []byte, s string) []byte {
 			start = i
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(s[i:])
+		r, size := decodeRune(s[i:])
 		if printable(r) && (r != utf8.RuneError || size == 3) {
 			i += size
 			continue
@@ -47,6 +47,16 @@ func appendQuoted(b []byte, s string) []byte {
 	}
 	b = append(b, s[start:]...)
 	return append(b, '"')
+}
+
+func decodeRune[T string | []byte](s T) (rune, int) {
+	switch s := any(s).(type) {
+	case string:
+		return utf8.DecodeRuneInString(s)
+	case []byte:
+		return utf8.DecodeRune(s)
+	}
+	panic("neither")
 }
 
 // printable tells whether r may stand in YAML as it is and is no line break:
@@ -63,8 +73,8 @@ func printable(r rune) bool {
 
 // plain tells whether s can stand without quotes and is read as the same string
 // by YAML 1.1 and 1.2. It errs on the side of quotes.
-func plain(s string) bool {
-	if s == "" || len(s) > 1000 || !plainStart(s) {
+func plain(s []byte) bool {
+	if len(s) == 0 || len(s) > 1000 || !plainStart(s) {
 		return false
 	}
 	for i := 0; i < len(s); i++ {
@@ -82,13 +92,13 @@ func plain(s string) bool {
 
 // plainStart allows letters, "/" and "_" at the start, and digits where the rest
 // rules a number, a date and a base-60 number out.
-func plainStart(s string) bool {
+func plainStart(s []byte) bool {
 	c := s[0]
 	switch {
 	case c|0x20 >= 'a' && c|0x20 <= 'z' || c == '/':
 		return true
 	case c == '_':
-		return strings.Trim(s, "_0123456789.") != ""
+		return len(bytes.Trim(s, "_0123456789.")) > 0
 	case c >= '0' && c <= '9':
 		return dottedQuad(s) || letterOutsideNumbers(s)
 	}
@@ -97,7 +107,7 @@ func plainStart(s string) bool {
 
 // letterOutsideNumbers tells whether s has a letter that no number (binary,
 // octal, hexadecimal, exponent) and no timestamp has.
-func letterOutsideNumbers(s string) bool {
+func letterOutsideNumbers(s []byte) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i] | 0x20
 		if c >= 'g' && c <= 'z' && c != 'o' && c != 'x' && c != 'p' && c != 't' && c != 'z' {
@@ -108,7 +118,7 @@ func letterOutsideNumbers(s string) bool {
 }
 
 // dottedQuad tells whether s is digits with three dots: an IPv4 address.
-func dottedQuad(s string) bool {
+func dottedQuad(s []byte) bool {
 	dots := 0
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -122,11 +132,15 @@ func dottedQuad(s string) bool {
 }
 
 // reserved tells whether YAML 1.1 or 1.2 reads the word as a bool or null.
-func reserved(s string) bool {
+func reserved(s []byte) bool {
 	if len(s) > 5 {
 		return false
 	}
-	switch strings.ToLower(s) {
+	var lower [5]byte
+	for i, c := range s {
+		lower[i] = c | 0x20
+	}
+	switch string(lower[:len(s)]) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
 		return true
 	}
@@ -135,7 +149,7 @@ func reserved(s string) bool {
 
 // literalBlock tells whether s can be written as a "|" block, and whether the
 // block needs an indentation indicator.
-func literalBlock(s string) (ok, indicator bool) {
+func literalBlock(s []byte) (ok, indicator bool) {
 	newline := false
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -149,13 +163,13 @@ func literalBlock(s string) (ok, indicator bool) {
 			i++
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(s[i:])
+		r, size := utf8.DecodeRune(s[i:])
 		if !printable(r) || r == utf8.RuneError {
 			return false, false
 		}
 		i += size
 	}
-	if !newline || strings.Trim(s, "\n ") == "" {
+	if !newline || len(bytes.Trim(s, "\n ")) == 0 {
 		return false, false
 	}
 	return true, s[0] == ' ' || s[0] == '\n' || s[0] == '\t'

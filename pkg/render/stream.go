@@ -49,7 +49,7 @@ func writeYAML(w io.Writer, objs []Object) error {
 
 // appendDocument writes the object as one YAML document, its source line first.
 func (o *Object) appendDocument(b []byte) ([]byte, error) {
-	tree, err := o.tree()
+	data, err := o.JSON()
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +57,7 @@ func (o *Object) appendDocument(b []byte) ([]byte, error) {
 		b = append(b, "# "...)
 		b = append(append(b, o.Source...), '\n')
 	}
-	return tree.appendYAML(b, 0), nil
-}
-
-func (o *Object) tree() (value, error) {
-	data, err := o.JSON()
-	if err != nil {
-		return value{}, err
-	}
-	return parseTree(data)
+	return appendYAML(b, data)
 }
 
 func writeList(w io.Writer, objs []Object) error {
@@ -73,15 +65,15 @@ func writeList(w io.Writer, objs []Object) error {
 		return err
 	}
 	err := inOrder(len(objs), func(i int) ([]byte, error) {
-		tree, err := objs[i].tree()
+		data, err := objs[i].JSON()
 		if err != nil {
 			return nil, err
 		}
-		b := make([]byte, 0, 2*len(objs[i].json)+64)
+		b := make([]byte, 0, 2*len(data)+64)
 		if i > 0 {
 			b = append(b, ',')
 		}
-		return tree.appendIndented(append(b, "\n    "...), 4), nil
+		return breakLines(append(b, "\n    "...), data, 4, 1<<20), nil
 	}, func(b []byte) error {
 		_, err := w.Write(b)
 		return err

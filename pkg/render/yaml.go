@@ -1,93 +1,201 @@
 package render
 
-import "strings"
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf16"
+	"unicode/utf8"
+)
 
-// appendYAML writes the members of v, an object, as a YAML block at indent. Lists
-// stand at the indentation of their key, as kubectl writes them.
-func (v *value) appendYAML(b []byte, indent int) []byte {
-	for i, key := range v.keys {
-		if i > 0 {
-			b = appendSpaces(b, indent)
+// yamlWriter turns the JSON that encode makes (compact and well-formed) into block
+// YAML. Lists stand at the indentation of their key, as kubectl writes them.
+type yamlWriter struct {
+	in  []byte
+	pos int
+	out []byte
+	// decoded is room for a string that has escapes.
+	decoded []byte
+}
+
+// appendYAML appends data, an object in encode's JSON, as YAML.
+func appendYAML(b, data []byte) (out []byte, err error) {
+	w := yamlWriter{in: data, out: b}
+	defer func() { // the parser indexes without looking: encode's output is well-formed
+		if r := recover(); r != nil {
+			err = fmt.Errorf("JSON at byte %d is not what encode writes: %v", w.pos, r)
 		}
-		b = v.items[i].appendMember(appendScalarKey(b, key), indent)
+	}()
+	if string(data) == "{}" {
+		return append(b, "{}\n"...), nil
 	}
-	return b
+	w.members(0)
+	if w.pos != len(data) {
+		return nil, fmt.Errorf("JSON at byte %d: text after the end", w.pos)
+	}
+	return w.out, nil
 }
 
-// appendMember writes v after a key at indent, with the line's end.
-func (v *value) appendMember(b []byte, indent int) []byte {
-	b = append(b, ':')
-	switch {
-	case v.kind == kindObject && len(v.items) > 0:
-		b = appendSpaces(append(b, '\n'), indent+2)
-		return v.appendYAML(b, indent+2)
-	case v.kind == kindArray && len(v.items) > 0:
-		return v.appendSequence(append(b, '\n'), indent)
-	}
-	return v.appendScalar(append(b, ' '), indent+2)
-}
+func (w *yamlWriter) empty() bool { return w.in[w.pos+1] == '}' || w.in[w.pos+1] == ']' }
 
-// appendSequence writes the items of v, with their dashes at indent.
-func (v *value) appendSequence(b []byte, indent int) []byte {
-	for i := range v.items {
-		b = append(appendSpaces(b, indent), '-', ' ')
-		b = v.items[i].appendItem(b, indent+2)
-	}
-	return b
-}
-
-// appendItem writes v after a dash; what belongs to it is at indent.
-func (v *value) appendItem(b []byte, indent int) []byte {
-	switch {
-	case v.kind == kindObject && len(v.items) > 0:
-		return v.appendYAML(b, indent)
-	case v.kind == kindArray && len(v.items) > 0:
-		b = append(b, '-', ' ')
-		b = v.items[0].appendItem(b, indent+2)
-		rest := value{kind: kindArray, items: v.items[1:]}
-		return rest.appendSequence(b, indent)
-	}
-	return v.appendScalar(b, indent)
-}
-
-// appendScalar writes a scalar or an empty collection with its line's end; the
-// lines of a block are at indent.
-func (v *value) appendScalar(b []byte, indent int) []byte {
-	switch v.kind {
-	case kindObject:
-		return append(b, "{}\n"...)
-	case kindArray:
-		return append(b, "[]\n"...)
-	case kindString:
-		if plain(v.text) {
-			b = append(b, v.text...)
-			return append(b, '\n')
+// members writes the object at pos, its first key where the line is.
+func (w *yamlWriter) members(indent int) {
+	for first := true; w.step(); first = false {
+		if !first {
+			w.out = appendSpaces(w.out, indent)
 		}
-		if ok, indicator := literalBlock(v.text); ok {
-			return appendBlock(b, v.text, indent, indicator)
-		}
-		return append(appendQuoted(b, v.text), '\n')
+		w.key()
+		w.pos++ // the colon
+		w.member(indent)
 	}
-	b = append(b, v.text...)
-	return append(b, '\n')
 }
 
-func appendScalarKey(b []byte, key string) []byte {
-	if plain(key) {
-		return append(b, key...)
+// step goes past "{", "[" or "," and true, or past the end of the collection and
+// false.
+func (w *yamlWriter) step() bool {
+	c := w.in[w.pos]
+	w.pos++
+	return c != '}' && c != ']'
+}
+
+func (w *yamlWriter) key() {
+	if s := w.str(); plain(s) {
+		w.out = append(w.out, s...)
+	} else {
+		w.out = appendQuoted(w.out, s)
 	}
-	return appendQuoted(b, key)
+}
+
+// member writes the value after a key at indent, with the line's end.
+func (w *yamlWriter) member(indent int) {
+	w.out = append(w.out, ':')
+	switch c := w.in[w.pos]; {
+	case c == '{' && !w.empty():
+		w.out = appendSpaces(append(w.out, '\n'), indent+2)
+		w.members(indent + 2)
+	case c == '[' && !w.empty():
+		w.out = appendSpaces(append(w.out, '\n'), indent)
+		w.sequence(indent)
+	default:
+		w.out = append(w.out, ' ')
+		w.scalar(indent + 2)
+	}
+}
+
+// sequence writes the list at pos, its first dash where the line is, the others
+// at indent.
+func (w *yamlWriter) sequence(indent int) {
+	for first := true; w.step(); first = false {
+		if !first {
+			w.out = appendSpaces(w.out, indent)
+		}
+		w.out = append(w.out, '-', ' ')
+		switch c := w.in[w.pos]; {
+		case c == '{' && !w.empty():
+			w.members(indent + 2)
+		case c == '[' && !w.empty():
+			w.sequence(indent + 2)
+		default:
+			w.scalar(indent + 2)
+		}
+	}
+}
+
+// scalar writes a scalar or an empty collection with its line's end; the lines of
+// a block are at indent.
+func (w *yamlWriter) scalar(indent int) {
+	switch w.in[w.pos] {
+	case '{', '[':
+		w.out = append(w.out, w.in[w.pos], w.in[w.pos+1])
+		w.pos += 2
+	case '"':
+		s := w.str()
+		if plain(s) {
+			w.out = append(w.out, s...)
+		} else if ok, indicator := literalBlock(s); ok {
+			w.out = appendBlock(w.out, s, indent, indicator)
+			return
+		} else {
+			w.out = appendQuoted(w.out, s)
+		}
+	default:
+		start := w.pos
+		for c := w.in[w.pos]; c != ',' && c != '}' && c != ']'; c = w.in[w.pos] {
+			w.pos++
+		}
+		w.out = append(w.out, w.in[start:w.pos]...)
+	}
+	w.out = append(w.out, '\n')
+}
+
+// str reads the string at pos. The result is good until the next call.
+func (w *yamlWriter) str() []byte {
+	w.pos++
+	rest := w.in[w.pos:]
+	n := bytes.IndexByte(rest, '"')
+	if bytes.IndexByte(rest[:n], '\\') < 0 {
+		w.pos += n + 1
+		return rest[:n]
+	}
+	w.decoded = w.decoded[:0]
+	for {
+		n := bytes.IndexAny(w.in[w.pos:], `"\`)
+		w.decoded = append(w.decoded, w.in[w.pos:w.pos+n]...)
+		w.pos += n + 1
+		if w.in[w.pos-1] == '"' {
+			return w.decoded
+		}
+		w.escape()
+	}
+}
+
+// escape decodes what follows a backslash.
+func (w *yamlWriter) escape() {
+	c := w.in[w.pos]
+	w.pos++
+	switch c {
+	case 'n':
+		c = '\n'
+	case 't':
+		c = '\t'
+	case 'r':
+		c = '\r'
+	case 'b':
+		c = '\b'
+	case 'f':
+		c = '\f'
+	case 'u':
+		r := w.hex4()
+		if utf16.IsSurrogate(r) && w.in[w.pos] == '\\' && w.in[w.pos+1] == 'u' {
+			w.pos += 2
+			r = utf16.DecodeRune(r, w.hex4())
+		}
+		w.decoded = utf8.AppendRune(w.decoded, r)
+		return
+	}
+	w.decoded = append(w.decoded, c)
+}
+
+func (w *yamlWriter) hex4() rune {
+	var r rune
+	for range 4 {
+		c := w.in[w.pos]
+		w.pos++
+		if c > '9' {
+			c = c&^0x20 - 'A' + '9' + 1
+		}
+		r = r<<4 | rune(c-'0')
+	}
+	return r
 }
 
 // appendBlock writes text as a literal block. The chomping indicator says how
 // many newlines end it: "-" none, nothing one, "+" all that are there.
-func appendBlock(b []byte, text string, indent int, indicator bool) []byte {
+func appendBlock(b, text []byte, indent int, indicator bool) []byte {
 	b = append(b, '|')
 	if indicator {
 		b = append(b, '2')
 	}
-	body := strings.TrimRight(text, "\n")
-	switch len(text) - len(body) {
+	switch len(text) - len(bytes.TrimRight(text, "\n")) {
 	case 0:
 		b = append(b, '-')
 	case 1:
@@ -95,11 +203,26 @@ func appendBlock(b []byte, text string, indent int, indicator bool) []byte {
 		b = append(b, '+')
 	}
 	b = append(b, '\n')
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		if line != "" {
+	text = bytes.TrimSuffix(text, []byte{'\n'})
+	for {
+		line, rest, more := bytes.Cut(text, []byte{'\n'})
+		if len(line) > 0 {
 			b = append(appendSpaces(b, indent), line...)
 		}
 		b = append(b, '\n')
+		if !more {
+			return b
+		}
+		text = rest
 	}
-	return b
+}
+
+const spaces = "                                                                "
+
+func appendSpaces(b []byte, n int) []byte {
+	for n > len(spaces) {
+		b = append(b, spaces...)
+		n -= len(spaces)
+	}
+	return append(b, spaces[:n]...)
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -57,19 +58,21 @@ func checkYAML(t *testing.T, key, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := parseTree(data)
+	canonical, err := encodeJSON(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	order(&tree, true)
 	var want, again any
 	if err := json.Unmarshal(data, &want); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(tree.appendJSON(nil), &again); err != nil || !reflect.DeepEqual(want, again) {
+	if err := json.Unmarshal(canonical, &again); err != nil || !reflect.DeepEqual(want, again) {
 		t.Fatalf("JSON differs (%v):\n%#v\n%#v", err, want, again)
 	}
-	out := tree.appendYAML(nil, 0)
+	out, err := appendYAML(nil, canonical)
+	if err != nil {
+		t.Fatal(err)
+	}
 	check := func(name string, got any, err error) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%q\n%s", name, err, text, out)
@@ -87,7 +90,7 @@ func checkYAML(t *testing.T, key, text string) {
 	var v3 any
 	err = yamlv3.Unmarshal(out, &v3)
 	check("yaml v3", stringKeys(v3), err)
-	if indented := tree.appendIndented(nil, 0); json.Unmarshal(indented, &got) != nil || !reflect.DeepEqual(want, got) {
+	if indented := breakLines(nil, canonical, 0, 100); json.Unmarshal(indented, &got) != nil || !reflect.DeepEqual(want, got) {
 		t.Fatalf("indented JSON differs:\n%s", indented)
 	}
 }
@@ -129,4 +132,14 @@ func stringKeys(v any) any {
 		}
 	}
 	return v
+}
+
+// encodeJSON makes any JSON canonical.
+func encodeJSON(data []byte) ([]byte, error) {
+	var m map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(&m); err != nil {
+		return nil, err
+	}
+	return encodeMap(nil, m, true)
 }
