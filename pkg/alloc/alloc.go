@@ -111,7 +111,7 @@ func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V,
 		}
 		if !ok {
 			diags.Errorf(CodeExhausted, c.Pos, "make the pool larger, or the lab smaller",
-				"there are only %d %s, and the lab needs more", p.Size-uint64(len(p.Reserved)), p.Name)
+				"the pool of %s has %d to give, and the lab needs more", p.Name, p.Size-uint64(len(p.Reserved)))
 			return r
 		}
 		taken[i], r.Values[c.Owner] = c.Owner, p.At(i)

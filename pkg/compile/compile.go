@@ -99,6 +99,8 @@ type node struct {
 	want4, want6 netip.Addr
 	has4, has6   bool
 	waitPos      []waitPos
+	// badInterface tells that an interface name was refused already.
+	badInterface bool
 }
 
 // waitPos remembers where a wait-for is written.

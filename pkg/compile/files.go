@@ -193,7 +193,7 @@ func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (la
 func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir, bool) {
 	info, err := os.Stat(root)
 	if err != nil {
-		s.c.diags.Errorf(CodeFileUnreadable, pos, "", "%s %q: %v", what, written, unwrapPath(err))
+		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %v", what, written, unwrapPath(err))
 		return nil, false
 	}
 	d := &lab.Dir{Mode: uint32(info.Mode().Perm())}

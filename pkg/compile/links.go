@@ -231,6 +231,9 @@ func (c *compiler) outsideLink(out *lab.Link, e topology.Endpoint) bool {
 		c.diags.Errorf(CodeBadLink, e.Pos, "name a node that has a Pod", "the %s link begins at node %q, which is the host itself", out.Type, end.Node)
 		return false
 	}
+	if out.HostInterface == "" && out.VXLAN == nil {
+		return ok
+	}
 	switch out.Type {
 	case lab.LinkMacvlan:
 		c.diags.Warnf(CodeWorkerInterface, e.Pos, "place the node on a worker that has it (nodeSelector in c9s.yaml)", "%s:%s needs interface %q on the worker that it lands on", end.Node, e.Interface.Value, out.HostInterface)
@@ -252,11 +255,7 @@ func (c *compiler) endpoint(e topology.Endpoint) (*lab.Endpoint, bool) {
 	}
 	n := c.nodes[e.Node.Value]
 	if n == nil {
-		hint := "add the node under topology.nodes"
-		if near := topology.Nearest(e.Node.Value, c.nodeNames()); near != "" {
-			hint = "did you mean \"" + near + "\"?"
-		}
-		c.diags.Errorf(CodeUnknownNode, e.Node.Pos, hint, "endpoint %s:%s names a node that the topology does not have", e.Node.Value, e.Interface.Value)
+		c.diags.Errorf(CodeUnknownNode, e.Node.Pos, c.nodeHint(e.Node.Value), "endpoint %s:%s names a node that the topology does not have", e.Node.Value, e.Interface.Value)
 		return nil, false
 	}
 	ok := true
@@ -264,7 +263,8 @@ func (c *compiler) endpoint(e topology.Endpoint) (*lab.Endpoint, bool) {
 	if n.kind != nil {
 		linux, alias, err := n.kind.MapInterface(e.Interface.Value, n.Node)
 		if err != nil {
-			c.diags.Errorf(CodeBadInterface, e.Interface.Pos, "", "%v", err)
+			c.diags.Errorf(CodeBadInterface, e.Interface.Pos, "write one of the names that the kind has", "node %q: %v", n.Name, err)
+			n.badInterface = true
 			ok = false
 		} else {
 			end.Interface, end.Alias = linux, alias
@@ -331,7 +331,7 @@ func (c *compiler) checkEndpoints() {
 		if n.NetworkMode == lab.NetworkHost && len(n.Endpoints) > 0 {
 			c.diags.Errorf(CodeNetworkMode, n.Endpoints[0].Pos, "remove network-mode host, or the links", "node %q runs in the worker's network and cannot have links", n.Name)
 		}
-		if n.kind != nil {
+		if n.kind != nil && !n.badInterface {
 			c.diags.Append(n.kind.CheckInterfaces(n.Node))
 		}
 	}

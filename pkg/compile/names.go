@@ -100,8 +100,13 @@ func (c *compiler) nameNodes() {
 		if strings.HasPrefix(n.ID, "c9s-") {
 			c.diags.Errorf(CodeNameReserved, n.Pos, "rename the node", "node %q would be called %q in Kubernetes, and names with c9s- are the lab's own", n.Name, n.ID)
 		}
+		told := ""
 		for _, service := range []string{n.ID, n.ID + "-wire"} {
 			if other, taken := used[service]; taken {
+				if other == told {
+					continue
+				}
+				told = other
 				c.diags.Errorf(CodeNameCollision, n.Pos, "rename one of the two",
 					"nodes %q and %q (%s) would both be called %q in Kubernetes", other, n.Name, pos[other], service)
 				continue

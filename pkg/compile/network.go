@@ -44,11 +44,7 @@ func (c *compiler) compileNetworkModes() {
 		case primary == nil && chain:
 			c.diags.Errorf(CodeCycle, s.Pos, "let one of the nodes have a network of its own", "network-mode of node %q leads back to itself", n.Name)
 		case primary == nil:
-			hint := "only nodes of this topology can share a Pod"
-			if near := topology.Nearest(n.NetworkNode, c.nodeNames()); near != "" {
-				hint = "did you mean \"" + near + "\"?"
-			}
-			c.diags.Errorf(CodeUnknownNode, s.Pos, hint, "network-mode of node %q names %q, which is not a node of this topology", n.Name, n.NetworkNode)
+			c.diags.Errorf(CodeUnknownNode, s.Pos, c.nodeHint(n.NetworkNode), "network-mode of node %q names %q, which is not a node of this topology", n.Name, n.NetworkNode)
 		case primary.RootNamespace:
 			c.diags.Errorf(CodeNetworkMode, s.Pos, "name a node with a container", "network-mode of node %q names %q, which has no container", n.Name, primary.Name)
 		case primary.NetworkMode == lab.NetworkHost:
@@ -89,6 +85,18 @@ func (c *compiler) primary(n *node) (p *node, chain bool) {
 		n = c.nodes[n.NetworkNode]
 	}
 	return n, false
+}
+
+// nodeHint says which node may have been meant by a name that is none.
+func (c *compiler) nodeHint(name string) string {
+	names := c.nodeNames()
+	if near := topology.Nearest(name, names); near != "" {
+		return "did you mean \"" + near + "\"?"
+	}
+	if len(names) > 12 {
+		return "name a node of topology.nodes"
+	}
+	return "name a node of topology.nodes: " + strings.Join(names, ", ")
 }
 
 func (c *compiler) nodeNames() []string {

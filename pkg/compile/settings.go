@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -38,7 +39,10 @@ func (c *compiler) compileSettings(n *node) {
 // within checks a number's range; outside it, it is an error and counts as 0.
 func (c *compiler) within(i topology.Int, low, high int, what, unit string) int {
 	if i.Set && (i.Value < low || i.Value > high) {
-		c.diags.Errorf(CodeOutOfRange, i.Pos, "", "%s %d is not between %d and %d %s", what, i.Value, low, high, unit)
+		if unit != "" {
+			unit = " " + unit
+		}
+		c.diags.Errorf(CodeOutOfRange, i.Pos, fmt.Sprintf("write a number from %d to %d", low, high), "%s %d is not between %d and %d%s", what, i.Value, low, high, unit)
 		return 0
 	}
 	return i.Value
@@ -58,7 +62,7 @@ func (c *compiler) compileHealthcheck(n *node) {
 	case "NONE":
 	case "CMD", "CMD-SHELL":
 		if len(test) < 2 {
-			c.diags.Errorf(topology.CodeMissingField, h.Test.Pos, "", "the healthcheck's test has no command after %s", test[0])
+			c.diags.Errorf(topology.CodeMissingField, h.Test.Pos, "add the command: [CMD, curl, localhost]", "the healthcheck's test has no command after %s", test[0])
 			return
 		}
 	default:
@@ -166,7 +170,7 @@ func (c *compiler) compileEnv(n *node) map[string]string {
 	env := n.res.merged(func(d *topology.NodeDef) topology.Map { return c.importEnv(d) })
 	for k, kv := range env {
 		if k == "" || strings.ContainsAny(k, "=\x00") {
-			c.diags.Errorf(CodeBadName, kv.Pos, "", "%q cannot be the name of an environment variable", k)
+			c.diags.Errorf(CodeBadName, kv.Pos, "write NAME: value", "%q cannot be the name of an environment variable", k)
 			continue
 		}
 		out[k] = kv.Value

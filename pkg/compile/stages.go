@@ -42,15 +42,14 @@ func (c *compiler) addStage(n *node, name lab.StageName, s *topology.Stage) {
 	for _, w := range s.WaitFor {
 		wait := lab.WaitFor{Node: w.Node.Value, Stage: lab.StageName(w.Stage.Value)}
 		switch {
+		case wait.Node == "" || wait.Stage == "":
+			c.diags.Errorf(topology.CodeMissingField, w.Pos, "write {node: NAME, stage: healthy}", "an entry of wait-for of node %q has no node or no stage", n.Name)
+			continue
 		case !slices.Contains(stageOrder, wait.Stage):
 			c.diags.Errorf(topology.CodeBadValue, w.Pos, "use create, create-links, configure, healthy or exit", "stage %q is not known", w.Stage.Value)
 			continue
 		case c.nodes[wait.Node] == nil:
-			hint := ""
-			if near := topology.Nearest(wait.Node, c.nodeNames()); near != "" {
-				hint = "did you mean \"" + near + "\"?"
-			}
-			c.diags.Errorf(CodeUnknownNode, w.Pos, hint, "node %q waits for %q, which is not a node of this topology", n.Name, wait.Node)
+			c.diags.Errorf(CodeUnknownNode, w.Pos, c.nodeHint(wait.Node), "node %q waits for %q, which is not a node of this topology", n.Name, wait.Node)
 			continue
 		}
 		if !slices.Contains(out.WaitFor, wait) {

@@ -115,8 +115,8 @@ var roles = []struct {
 	{4, []string{"server", "host", "client", "endpoint", "customer", "ce", "pc", "tgen", "traffic"}},
 }
 
-// levelOf is the row that labels, position or group give a node. containerlab's
-// label graph-level wins.
+// levelOf is the row that a node's label, position, group or name gives it.
+// containerlab's label graph-level wins.
 func levelOf(n *lab.Node) int {
 	if v, err := strconv.Atoi(n.Labels["graph-level"]); err == nil && v >= 0 && v < 100 {
 		return v
@@ -129,7 +129,7 @@ func levelOf(n *lab.Node) int {
 			return row
 		}
 	}
-	return unknown
+	return roleRow(strings.TrimRight(n.Name, "0123456789-_"))
 }
 
 func roleRow(text string) int {

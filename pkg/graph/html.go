@@ -21,7 +21,7 @@ var page = template.Must(template.New("page").Parse(pageText))
 const (
 	boxWidth  = 132
 	boxHeight = 46
-	gapX      = 44
+	gapX      = 72
 	gapY      = 128
 	margin    = 40
 )
@@ -48,6 +48,18 @@ type curve struct {
 	AX, AY, BX, BY float64
 	Dashed         bool
 	Title          string
+	// points are the start, the control point and the end of the curve.
+	points [3][2]float64
+}
+
+// place puts the two labels at their distances from the ends, in pixels.
+func (c *curve) place(fromStart, fromEnd float64) {
+	if c.From == c.To {
+		return
+	}
+	p := c.points
+	c.AX, c.AY = along(p[0][0], p[0][1], p[1][0], p[1][1], p[2][0], p[2][1], fromStart)
+	c.BX, c.BY = along(p[2][0], p[2][1], p[1][0], p[1][1], p[0][0], p[0][1], fromEnd)
 }
 
 type kindColor struct {
@@ -142,14 +154,23 @@ func curves(g *Graph, boxes []box) []curve {
 		total[key(e)]++
 	}
 	out := make([]curve, 0, len(g.Edges))
+	ports := make([]int, len(g.Nodes))
 	for _, e := range g.Edges {
 		k := key(e)
 		nth := drawn[k]
 		drawn[k]++
-		out = append(out, draw(e, boxes[e.From], boxes[e.To], float64(nth)-float64(total[k]-1)/2))
+		c := draw(e, boxes[e.From], boxes[e.To], float64(nth)-float64(total[k]-1)/2)
+		c.place(labelDistance(ports[e.From]), labelDistance(ports[e.To]))
+		ports[e.From]++
+		ports[e.To]++
+		out = append(out, c)
 	}
 	return out
 }
+
+// labelDistance is how far from the box the label of a node's nth link stands:
+// in turn at three distances, so that neighbours do not cover each other.
+func labelDistance(nth int) float64 { return 20 + float64(nth%3)*15 }
 
 // draw makes one edge's path. offset is its place among parallel edges.
 func draw(e Edge, a, b box, offset float64) curve {
@@ -175,8 +196,7 @@ func draw(e Edge, a, b box, offset float64) curve {
 	ax, ay := border(a, mx, my)
 	bx, by := border(b, mx, my)
 	c.Path = fmt.Sprintf("M%.1f %.1f Q%.1f %.1f %.1f %.1f", ax, ay, mx, my, bx, by)
-	c.AX, c.AY = along(ax, ay, mx, my, bx, by, 22)
-	c.BX, c.BY = along(bx, by, mx, my, ax, ay, 22)
+	c.points = [3][2]float64{{ax, ay}, {mx, my}, {bx, by}}
 	return c
 }
 

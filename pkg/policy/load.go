@@ -46,7 +46,7 @@ func (r *reader) errorf(n *yaml.Node, hint, format string, args ...any) {
 func (r *reader) load(data []byte) *Policy {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		r.diags.Add(topology.SyntaxError(r.file, err))
+		r.diags.Add(topology.SyntaxError(r.file, string(data), err))
 		return nil
 	}
 	if len(doc.Content) == 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -40,7 +41,29 @@ func (d *decoder) errorf(code diag.Code, n *yaml.Node, hint, format string, args
 }
 
 func (d *decoder) wrongType(n *yaml.Node, path, want string) {
-	d.errorf(CodeWrongType, n, "", "%s must be %s, not %s", lastKey(path), want, describe(n))
+	d.errorf(CodeWrongType, n, howTo[want], "%s must be %s, not %s", lastKey(path), want, describe(n))
+}
+
+// The types that a value may have to have, as messages name them.
+const (
+	wantText    = "text"
+	wantBool    = "true or false"
+	wantInt     = "a whole number"
+	wantNumber  = "a number"
+	wantList    = "a list"
+	wantMapping = "a mapping"
+	wantMap     = "a mapping of names to texts"
+)
+
+// howTo says how each type is written.
+var howTo = map[string]string{
+	wantText:    "write one value, in quotes if it has special characters",
+	wantBool:    "write true or false, without quotes",
+	wantInt:     "write digits only, without quotes",
+	wantNumber:  "write a number such as 2 or 0.5, without quotes",
+	wantList:    "write [a, b], or a line \"- a\" for each entry",
+	wantMapping: "write {key: value}, or a line \"key: value\" for each, indented",
+	wantMap:     "write {NAME: value}, or a line \"NAME: value\" for each, indented",
 }
 
 // deref follows an alias; it returns nil once the file unfolds to too much.
@@ -84,7 +107,7 @@ func (d *decoder) entries(n *yaml.Node) []entry {
 			continue
 		}
 		if k.Kind != yaml.ScalarNode {
-			d.errorf(CodeWrongType, k, "", "a key must be text, not %s", describe(k))
+			d.errorf(CodeWrongType, k, howTo[wantText], "a key must be text, not %s", describe(k))
 			continue
 		}
 		if first, dup := seen[k.Value]; dup {
@@ -116,13 +139,13 @@ func (d *decoder) merge(out []entry, seen map[string]*yaml.Node, m *yaml.Node) [
 				return out
 			}
 			if item.Kind != yaml.MappingNode {
-				d.errorf(CodeWrongType, item, "", "a merge key (<<) takes mappings only, not %s", describe(item))
+				d.errorf(CodeWrongType, item, "give it an alias of a mapping: \"<<: *name\"", "a merge key (<<) takes mappings only, not %s", describe(item))
 				continue
 			}
 			out = d.merge(out, seen, item)
 		}
 	default:
-		d.errorf(CodeWrongType, m, "", "a merge key (<<) takes a mapping, not %s", describe(m))
+		d.errorf(CodeWrongType, m, "give it an alias of a mapping: \"<<: *name\"", "a merge key (<<) takes a mapping, not %s", describe(m))
 	}
 	return out
 }
@@ -145,11 +168,16 @@ func (d *decoder) decode(n *yaml.Node, target any, path string) {
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		d.decode(n, v.Interface(), path)
+		elem := reflect.New(v.Type().Elem())
+		if _, own := elem.Interface().(unmarshaler); !own && n.Kind != yaml.MappingNode {
+			d.wrongType(n, path, wantMapping)
+			return
+		}
+		d.decode(n, elem.Interface(), path)
+		v.Set(elem)
 	case reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
-			d.wrongType(n, path, "a list")
+			d.wrongType(n, path, wantList)
 			return
 		}
 		for _, item := range n.Content {
@@ -168,7 +196,7 @@ type nullable interface{ setNull(pos diag.Pos) }
 // decodeStruct reads a mapping into a struct. only, if not nil, limits the keys.
 func (d *decoder) decodeStruct(n *yaml.Node, target any, path string, only []string) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, path, "a mapping")
+		d.wrongType(n, path, wantMapping)
 		return
 	}
 	v := reflect.ValueOf(target).Elem()
@@ -283,7 +311,7 @@ func describe(n *yaml.Node) string {
 		if len(text) > 40 {
 			text = text[:40] + "..."
 		}
-		return "the text " + strconvQuote(text)
+		return "the text " + strconv.Quote(text)
 	default:
 		return "this"
 	}

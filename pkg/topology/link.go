@@ -69,7 +69,7 @@ var commonLinkKeys = []string{"type", "mtu", "labels", "vars", "ipv4", "ipv6"}
 
 func (l *Links) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.SequenceNode {
-		d.wrongType(n, path, "a list of links")
+		d.wrongType(n, path, wantList)
 		return
 	}
 	l.Items = make([]Link, 0, len(n.Content))
@@ -91,7 +91,7 @@ func (l *Links) decodeYAML(d *decoder, n *yaml.Node, path string) {
 // decodeLink reads one entry by the rules of its type.
 func (l *Link) decodeLink(d *decoder, n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, "topology.links[]", "a link such as {endpoints: [\"r1:eth1\", \"r2:eth1\"]}")
+		d.errorf(CodeWrongType, n, `write {endpoints: ["r1:eth1", "r2:eth1"]}`, "a link must be a mapping, not %s", describe(n))
 		return false
 	}
 	entries := d.entries(n)

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -64,7 +62,7 @@ func parseFile(src *Source, text string, diags *diag.List) *File {
 			diags.Errorf(CodeMissingField, diag.Pos{File: src.Name}, "start with \"name:\" and \"topology:\"", "the topology file is empty")
 			return nil
 		}
-		diags.Add(SyntaxError(src.Name, err))
+		diags.Add(SyntaxError(src.Name, text, err))
 		return nil
 	}
 	d := &decoder{file: src.Name, diags: diags}
@@ -82,24 +80,7 @@ func parseFile(src *Source, text string, diags *diag.List) *File {
 	if err := dec.Decode(&next); err == nil {
 		diags.Warnf(CodeDocuments, d.pos(&next), "put each topology into a file of its own", "the file has a second YAML document, which containerlab does not read")
 	} else if !errors.Is(err, io.EOF) {
-		diags.Add(SyntaxError(src.Name, err))
+		diags.Add(SyntaxError(src.Name, text, err))
 	}
 	return f
-}
-
-var yamlLine = regexp.MustCompile(`^yaml: (?:(?:while .*)?line (\d+): )?`)
-
-// SyntaxError turns the YAML library's text into a diagnostic with a line.
-func SyntaxError(file string, err error) diag.Diagnostic {
-	pos := diag.Pos{File: file}
-	text := err.Error()
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		pos.Line, _ = strconv.Atoi(m[1])
-		text = text[len(m[0]):]
-	}
-	hint := "check indentation, quotes and colons around this line"
-	if strings.Contains(text, "cannot start any token") {
-		hint = "indent with spaces, not tabs, and quote text that begins with % @ or `"
-	}
-	return diag.Diagnostic{Code: CodeSyntax, Severity: diag.Error, Pos: pos, Message: text, Hint: hint}
 }

@@ -3,9 +3,14 @@ package topology
 import "strings"
 
 // Nearest returns the known word that is closest to word, or "" if none is
-// close: at most a third of the letters may differ, at least one may.
+// close: at most a third of the letters may differ, none in words of up to three.
+// Case, and hyphen or underscore, make no difference.
 func Nearest(word string, known []string) string {
-	best, bestDistance := "", max(1, (len(word)+1)/3)+1
+	allowed := (len(word) + 1) / 3
+	if len(word) < 4 {
+		allowed = 0
+	}
+	best, bestDistance := "", allowed+1
 	for _, k := range known {
 		distance := editDistance(strings.ToLower(word), strings.ToLower(k), bestDistance+1)
 		if distance < bestDistance || (distance == bestDistance && best != "" && k < best) {

@@ -13,7 +13,7 @@ import (
 func (s *Str) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	text, ok := scalarText(n)
 	if !ok {
-		d.wrongType(n, path, "text")
+		d.wrongType(n, path, wantText)
 		return
 	}
 	*s = Str{Value: text, Pos: d.pos(n)}
@@ -33,7 +33,7 @@ var yamlBools = map[string]bool{
 func (b *Bool) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	v, ok := yamlBools[strings.ToLower(n.Value)]
 	if n.Kind != yaml.ScalarNode || !ok || (n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle)) != 0 {
-		d.wrongType(n, path, "true or false")
+		d.wrongType(n, path, wantBool)
 		return
 	}
 	*b = Bool{Value: v, Set: true, Pos: d.pos(n)}
@@ -42,7 +42,7 @@ func (b *Bool) decodeYAML(d *decoder, n *yaml.Node, path string) {
 func (i *Int) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	v, ok := parseInt(n.Value)
 	if n.Kind != yaml.ScalarNode || !ok || (n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle)) != 0 {
-		d.wrongType(n, path, "a whole number")
+		d.wrongType(n, path, wantInt)
 		return
 	}
 	*i = Int{Value: v, Set: true, Pos: d.pos(n)}
@@ -65,7 +65,7 @@ func (f *Float) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	v, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
 	if n.Kind != yaml.ScalarNode || err != nil || math.IsNaN(v) || math.IsInf(v, 0) ||
 		(n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle)) != 0 {
-		d.wrongType(n, path, "a number")
+		d.wrongType(n, path, wantNumber)
 		return
 	}
 	*f = Float{Value: v, Set: true, Pos: d.pos(n)}
@@ -74,7 +74,7 @@ func (f *Float) decodeYAML(d *decoder, n *yaml.Node, path string) {
 func (l *List) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	*l = List{Set: true, Pos: d.pos(n)}
 	if n.Kind != yaml.SequenceNode {
-		d.wrongType(n, path, "a list")
+		d.wrongType(n, path, wantList)
 		return
 	}
 	for _, item := range n.Content {
@@ -83,7 +83,7 @@ func (l *List) decodeYAML(d *decoder, n *yaml.Node, path string) {
 		}
 		text, ok := scalarText(item)
 		if !ok {
-			d.wrongType(item, path+"[]", "text")
+			d.wrongType(item, path+"[]", wantText)
 			continue
 		}
 		l.Items = append(l.Items, Str{Value: text, Pos: d.pos(item)})
@@ -102,13 +102,13 @@ func (l List) Values() []string {
 func (m *Map) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	*m = Map{Set: true, Pos: d.pos(n)}
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, path, "a mapping of names to texts")
+		d.wrongType(n, path, wantMap)
 		return
 	}
 	for _, e := range d.entries(n) {
 		text, ok := scalarText(e.value)
 		if !ok {
-			d.wrongType(e.value, path+"."+e.key, "text")
+			d.wrongType(e.value, path+" "+e.key, wantText)
 			continue
 		}
 		m.Items = append(m.Items, KeyValue{Key: e.key, Value: text, Pos: d.pos(e.keyNode)})
@@ -117,7 +117,7 @@ func (m *Map) decodeYAML(d *decoder, n *yaml.Node, path string) {
 
 func (a *AnyMap) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, path, "a mapping")
+		d.wrongType(n, path, wantMapping)
 		return
 	}
 	v, _ := d.any(n).(map[string]any)
@@ -168,7 +168,7 @@ func (d *decoder) anyScalar(n *yaml.Node) any {
 
 func (l *Defs) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, path, "a mapping of names to definitions")
+		d.wrongType(n, path, wantMapping)
 		return
 	}
 	entries := d.entries(n)
@@ -187,7 +187,7 @@ func (l *Defs) decodeYAML(d *decoder, n *yaml.Node, path string) {
 
 func (c *ComponentList) decodeYAML(d *decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.SequenceNode {
-		d.wrongType(n, path, "a list of components")
+		d.wrongType(n, path, wantList)
 		return
 	}
 	c.Items = make([]Component, 0, len(n.Content))
@@ -199,5 +199,3 @@ func (c *ComponentList) decodeYAML(d *decoder, n *yaml.Node, path string) {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-func strconvQuote(s string) string { return strconv.Quote(s) }
