@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -31,12 +32,17 @@ type source struct {
 // abstract entries are only there to be extended.
 func (s *source) abstract() bool { return strings.HasPrefix(s.name, "_") }
 
-// LoadDir adds the kinds of a folder to base: each *.yaml file is one kind, which
-// is new or takes the place of the one with its name in base. A file that has its
-// own name under extends completes the kind of base. Templates lie beside it.
-// dir names the folder in the positions of diagnostics. The catalogue is nil if
-// any file cannot be used.
-func LoadDir(base *Catalogue, files fs.FS, dir string) (*Catalogue, []diag.Diagnostic) {
+// LoadDir is Load for a folder on disk.
+func LoadDir(base *Catalogue, dir string) (*Catalogue, []diag.Diagnostic) {
+	return Load(base, os.DirFS(dir), dir)
+}
+
+// Load adds the kinds of a folder to base: each *.yaml file is one kind, which is
+// new or takes the place of the one with its name in base. A file that has its
+// own name under extends completes the kind of base. Template files lie in a
+// folder templates beside it. dir names the folder in the positions of
+// diagnostics. The catalogue is nil if any file cannot be used.
+func Load(base *Catalogue, files fs.FS, dir string) (*Catalogue, []diag.Diagnostic) {
 	return load(base, files, dir)
 }
 

@@ -1,0 +1,19 @@
+//go:build unix
+
+package plan
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup starts the command in a process group of its own.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// killGroup ends the command and all that it has started.
+func killGroup(cmd *exec.Cmd) error {
+	if cmd.Process == nil {
+		return nil
+	}
+	return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+}
