@@ -28,17 +28,27 @@ const (
 // references among the objects, and what a Pod has to keep to. It knows the types
 // that c9s renders; of others it looks at the metadata only.
 func Check(objs []Object) []diag.Diagnostic {
-	c := checker{index: indexObjects(objs)}
-	for i := range objs {
-		c.object(&objs[i])
-	}
-	return c.diags.All()
+	const together = 200
+	index := indexObjects(objs)
+	var all diag.List
+	_ = inOrder((len(objs)+together-1)/together, func(i int) ([]diag.Diagnostic, error) { // neither side fails
+		c := checker{index: index, known: newKnown()}
+		for j := i * together; j < min(len(objs), (i+1)*together); j++ {
+			c.object(&objs[j])
+		}
+		return c.diags.All(), nil
+	}, func(diags []diag.Diagnostic) error {
+		all.Append(diags)
+		return nil
+	})
+	return all.All()
 }
 
 // checker collects what is wrong; obj and what name the object in hand.
 type checker struct {
 	diags diag.List
 	index objectIndex
+	known known
 	pos   diag.Pos
 	what  string
 }
@@ -58,7 +68,7 @@ func (c *checker) object(o *Object) {
 	c.name(kind, meta)
 	c.metadata(meta.GetLabels(), meta.GetAnnotations())
 	c.size(o)
-	if first := c.index.first[keyOf(o)]; first != o {
+	if first := c.index[keyOf(o)]; first != o {
 		c.errorf(CodeDuplicate, "there is another one from %s", first.Source)
 	}
 	switch obj := o.Object.(type) {
@@ -126,7 +136,7 @@ func (c *checker) name(kind string, meta metav1.Object) {
 // metadata checks labels and annotations, of an object or of a Pod template.
 func (c *checker) metadata(labels, annotations map[string]string) {
 	for key, text := range labels {
-		if c.index.legalLabel(key, text) {
+		if c.known.legalLabel(key, text) {
 			continue
 		}
 		for _, why := range slices.Concat(validation.IsQualifiedName(key), validation.IsValidLabelValue(text)) {
@@ -136,7 +146,7 @@ func (c *checker) metadata(labels, annotations map[string]string) {
 	size := 0
 	for key, text := range annotations {
 		size += len(key) + len(text)
-		if c.index.legalKey(key) {
+		if c.known.legalKey(key) {
 			continue
 		}
 		for _, why := range validation.IsQualifiedName(strings.ToLower(key)) {

@@ -20,31 +20,22 @@ func keyOf(o *Object) objectKey {
 	return key
 }
 
-// objectIndex is what Check looks up.
-type objectIndex struct {
-	first map[objectKey]*Object
-	// labels and keys are known to be legal: most objects have the same ones.
-	labels map[[2]string]bool
-	keys   map[string]bool
-}
+// objectIndex holds the first object of each name.
+type objectIndex map[objectKey]*Object
 
 func indexObjects(objs []Object) objectIndex {
-	index := objectIndex{
-		first:  make(map[objectKey]*Object, len(objs)),
-		labels: map[[2]string]bool{},
-		keys:   map[string]bool{},
-	}
+	index := make(objectIndex, len(objs))
 	for i := range objs {
 		key := keyOf(&objs[i])
-		if index.first[key] == nil {
-			index.first[key] = &objs[i]
+		if index[key] == nil {
+			index[key] = &objs[i]
 		}
 	}
 	return index
 }
 
 func (x objectIndex) has(kind, namespace, name string) bool {
-	return x.first[objectKey{kind: kind, namespace: namespace, name: name}] != nil
+	return x[objectKey{kind: kind, namespace: namespace, name: name}] != nil
 }
 
 // hasAccount tells whether a ServiceAccount is there; every namespace has the
@@ -53,25 +44,10 @@ func (x objectIndex) hasAccount(namespace, name string) bool {
 	return name == "" || name == "default" || x.has("ServiceAccount", namespace, name)
 }
 
-func (x objectIndex) legalKey(key string) bool {
-	if !x.keys[key] {
-		x.keys[key] = len(validation.IsQualifiedName(key)) == 0
-	}
-	return x.keys[key]
-}
-
-func (x objectIndex) legalLabel(key, text string) bool {
-	pair := [2]string{key, text}
-	if !x.labels[pair] {
-		x.labels[pair] = x.legalKey(key) && len(validation.IsValidLabelValue(text)) == 0
-	}
-	return x.labels[pair]
-}
-
 // missingKeys are the keys that a volume picks from a ConfigMap or Secret which
 // is there but does not have them.
 func (x objectIndex) missingKeys(kind, namespace, name string, items []corev1.KeyToPath) []string {
-	o := x.first[objectKey{kind: kind, namespace: namespace, name: name}]
+	o := x[objectKey{kind: kind, namespace: namespace, name: name}]
 	if o == nil {
 		return nil
 	}
@@ -93,4 +69,30 @@ func (x objectIndex) missingKeys(kind, namespace, name string, items []corev1.Ke
 		}
 	}
 	return out
+}
+
+// known are labels and keys that are known to be legal: most objects have the
+// same ones.
+type known struct {
+	labels map[[2]string]bool
+	keys   map[string]bool
+}
+
+func newKnown() known {
+	return known{labels: map[[2]string]bool{}, keys: map[string]bool{}}
+}
+
+func (k known) legalKey(key string) bool {
+	if !k.keys[key] {
+		k.keys[key] = len(validation.IsQualifiedName(key)) == 0
+	}
+	return k.keys[key]
+}
+
+func (k known) legalLabel(key, text string) bool {
+	pair := [2]string{key, text}
+	if !k.labels[pair] {
+		k.labels[pair] = k.legalKey(key) && len(validation.IsValidLabelValue(text)) == 0
+	}
+	return k.labels[pair]
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // directory returns the ConfigMaps with the lab's names and management addresses.
-func (r *renderer) directory() []*corev1.ConfigMap {
+func (r *renderer) directory(diags *diag.List) []*corev1.ConfigMap {
 	entries := make([]directoryEntry, 0, len(r.lab.Nodes))
 	for _, n := range r.lab.Nodes {
 		if e, ok := r.directoryEntry(n); ok {
@@ -29,7 +29,7 @@ func (r *renderer) directory() []*corev1.ConfigMap {
 		parts = splitDirectory(entries, largeObject)
 	}
 	if len(parts) > links.DirectoryParts {
-		r.diags.Errorf(CodeDirectorySize, diag.Pos{File: r.lab.Source}, "split the lab over several namespaces",
+		diags.Errorf(CodeDirectorySize, diag.Pos{File: r.lab.Source}, "split the lab over several namespaces",
 			"the directory of %d nodes needs %d ConfigMaps; there is room for %d", len(entries), len(parts), links.DirectoryParts)
 	}
 	out := make([]*corev1.ConfigMap, len(parts))

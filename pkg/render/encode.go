@@ -38,6 +38,8 @@ type structType struct {
 	fields []structField
 	// top is fields in the order of a whole object.
 	top []structField
+	// marshals tells that the type writes its JSON itself.
+	marshals bool
 }
 
 type structField struct {
@@ -58,6 +60,7 @@ func structOf(t reflect.Type) *structType {
 		return known.(*structType)
 	}
 	s := &structType{fields: collectFields(t, nil)}
+	s.marshals = t.Implements(marshalerType) || reflect.PointerTo(t).Implements(marshalerType)
 	slices.SortFunc(s.fields, func(a, b structField) int { return strings.Compare(a.name, b.name) })
 	for _, f := range s.fields {
 		if f.name != "status" {
@@ -175,10 +178,11 @@ func encodeValue(b []byte, v reflect.Value) ([]byte, error) {
 	case reflect.Slice:
 		return encodeSlice(b, v)
 	case reflect.Struct:
-		if v.Type().Implements(marshalerType) || v.CanAddr() && v.Addr().Type().Implements(marshalerType) {
+		s := structOf(v.Type())
+		if s.marshals {
 			return encodeOther(b, v)
 		}
-		return structOf(v.Type()).encode(b, v, false)
+		return s.encode(b, v, false)
 	}
 	return encodeOther(b, v)
 }

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/links"
 )
 
@@ -32,7 +33,7 @@ const (
 )
 
 // labObjects are the objects that the lab has once.
-func (r *renderer) labObjects() []Object {
+func (r *renderer) labObjects(diags *diag.List) []Object {
 	var out []Object
 	add := func(group string, objs ...apiObject) {
 		for _, o := range objs {
@@ -46,7 +47,7 @@ func (r *renderer) labObjects() []Object {
 	if r.opts.WireKey != nil {
 		add(groupWireKey, r.wireKey())
 	}
-	for _, cm := range r.directory() {
+	for _, cm := range r.directory(diags) {
 		add(groupLab, cm)
 	}
 	for _, cm := range r.allocations() {

@@ -21,7 +21,7 @@ type podRenderer struct {
 	// persistent tells that the node folders are on a PersistentVolumeClaim.
 	persistent bool
 	volumes    volumeSet
-	diags      diag.List
+	diags      *diag.List
 }
 
 // member is one node of the Pod.
@@ -32,8 +32,8 @@ type member struct {
 	containers []string
 }
 
-func newPodRenderer(r *renderer, pod *lab.Pod) *podRenderer {
-	p := &podRenderer{renderer: r, pod: pod, primary: r.nodes[pod.Nodes[0]]}
+func newPodRenderer(r *renderer, pod *lab.Pod, diags *diag.List) *podRenderer {
+	p := &podRenderer{renderer: r, pod: pod, primary: r.nodes[pod.Nodes[0]], diags: diags}
 	taken := map[string]bool{prepareName: true, wireName: true}
 	for _, name := range pod.Nodes {
 		m := member{node: r.nodes[name], plan: r.plans[name]}

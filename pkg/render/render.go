@@ -97,21 +97,22 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 	if r.diags.HasErrors() {
 		return nil, r.diags.All()
 	}
-	for _, o := range r.labObjects() {
-		r.encodeInto(&o, &r.diags)
-		out.Objects = append(out.Objects, o)
-	}
 	type rendered struct {
 		objects []Object
 		diags   []diag.Diagnostic
 	}
-	_ = inOrder(len(pods), func(i int) (rendered, error) { // neither side fails
-		p := newPodRenderer(r, pods[i])
-		objects := p.render()
-		for j := range objects {
-			r.encodeInto(&objects[j], &p.diags)
+	_ = inOrder(1+len(pods), func(i int) (rendered, error) { // neither side fails
+		var diags diag.List
+		var objects []Object
+		if i == 0 {
+			objects = r.labObjects(&diags)
+		} else {
+			objects = newPodRenderer(r, pods[i-1], &diags).render()
 		}
-		return rendered{objects, p.diags.All()}, nil
+		for j := range objects {
+			encodeInto(&objects[j], &diags)
+		}
+		return rendered{objects, diags.All()}, nil
 	}, func(done rendered) error {
 		out.Objects = append(out.Objects, done.objects...)
 		r.diags.Append(done.diags)
@@ -124,7 +125,7 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 	return out, r.diags.All()
 }
 
-func (r *renderer) encodeInto(o *Object, diags *diag.List) {
+func encodeInto(o *Object, diags *diag.List) {
 	data, err := encode(o.Object)
 	if err != nil {
 		diags.Errorf(CodeEncode, diag.Pos{File: o.Source}, "", "writing %T: %v", o.Object, err)
