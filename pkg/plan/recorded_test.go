@@ -508,3 +508,71 @@ func testFile(l *lab.Lab, name, text string) *lab.FileRef {
 	l.Files[digest] = []byte(text)
 	return &lab.FileRef{Digest: digest, Size: int64(len(text)), Mode: 0o644, Origin: name}
 }
+
+// TestRecordedChassis holds the cards of SR-SIM chassis against recorded labs.
+func TestRecordedChassis(t *testing.T) {
+	for _, name := range []string{"sr-sim__lab-distributed-components", "sr-sim__sr-14s-components"} {
+		file := filepath.Join(recordedDir(t), "labs", name+".json")
+		r := readRecorded(t, file)
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var final struct {
+			Nodes map[string]struct {
+				FinalConfig struct {
+					Components []lab.Component
+					Env        map[string]string
+					Type       string
+				}
+			}
+		}
+		if err := json.Unmarshal(raw, &final); err != nil {
+			t.Fatal(err)
+		}
+		for nodeName, node := range r.Nodes {
+			l := testLab(r.Lab)
+			n := testNode(l, nodeName, "nokia_srsim", 1)
+			n.License = testFile(l, "lic.txt", "a licence")
+			config := final.Nodes[nodeName].FinalConfig
+			n.Components, n.Type, n.Env = config.Components, config.Type, map[string]string{}
+			if mac := config.Env["NOKIA_SROS_SYSTEM_BASE_MAC"]; !strings.HasPrefix(mac, "1c:") {
+				n.Env["NOKIA_SROS_SYSTEM_BASE_MAC"] = mac
+			}
+			p, err := NewBuiltin(kinds.Builtin()).Plan(context.Background(), l, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(p.Containers) != len(node.Containers) || len(p.Containers) < 4 {
+				t.Errorf("%s: %d containers, recorded %d", nodeName, len(p.Containers), len(node.Containers))
+			}
+			for _, c := range p.Containers {
+				want, ok := node.Containers["clab-"+r.Lab+"-"+nodeName+"-"+c.Name]
+				if !ok {
+					t.Errorf("%s: no card %s was recorded", nodeName, c.Name)
+					continue
+				}
+				out := map[string]string{}
+				single := *p
+				single.Containers = []Container{c}
+				// Only the card that owns the namespace has an eth0 of its own.
+				if c.MgmtMAC == "" {
+					single.Containers[0].MgmtMAC = want.MacAddress
+				}
+				compareContainer(out, func(field string, a, b any) {
+					if fmt.Sprint(a) != fmt.Sprint(b) {
+						out[field] = fmt.Sprintf("recorded %v, planned %v", a, b)
+					}
+				}, &want, &single)
+				for field, text := range out {
+					switch field {
+					case "env NO_PROXY", "env no_proxy", "env CLAB_LABEL_CLAB_NODE_LAB_DIR", "env CLAB_LABEL_CLAB_TOPO_FILE",
+						"env CLAB_LABEL_CLAB_OWNER", "healthcheck":
+					default:
+						t.Errorf("%s card %s: %s: %s", nodeName, c.Name, field, text)
+					}
+				}
+			}
+		}
+	}
+}

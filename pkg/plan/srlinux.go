@@ -15,8 +15,7 @@ func srlinuxPrepare(d *draft) {
 // takes the place of the saved one, anything else is CLI, which is typed over the
 // default configuration once the device is up.
 func srlinuxStartup(d *draft) {
-	const target = "config/config.json"
-	cfg := d.node.StartupConfig
+	target, cfg := d.kind.Startup.File, d.node.StartupConfig
 	if !d.startupWanted(target) || cfg == nil {
 		return
 	}

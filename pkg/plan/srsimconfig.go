@@ -80,7 +80,7 @@ func (d *draft) srsimConfig() (string, bool) {
 		}
 	}
 	x := &SRSIMData{NodeData: d.data, Mode: strings.ToLower(d.data.Env["CLAB_SROS_CONFIG_MODE"]), Secure: d.data.CertificateIssue}
-	name := "srsim.cfg"
+	name := d.kind.Startup.Default
 	if x.Mode == "classic" || x.Mode == "mixed" {
 		name = "srsim-classic.cfg"
 	} else if _, off := d.data.Env["CLAB_SROS_DISABLE_COMPONENT_CONFIG"]; !off {
@@ -93,7 +93,7 @@ func (d *draft) srsimConfig() (string, bool) {
 func (d *draft) srsimProvision() []string {
 	var out []string
 	if d.srsimChassis() {
-		for _, c := range d.data.Components {
+		for _, c := range srsimSorted(d.data.Components) {
 			if !kinds.IsCPMSlot(c.Slot) && c.Type != "" {
 				out = append(out, provisionCard(&c)...)
 			}
