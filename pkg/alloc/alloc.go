@@ -88,7 +88,7 @@ func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V,
 	owners := make(map[string]bool, len(claims))
 	for _, c := range claims {
 		owners[c.Owner] = true
-		if _, done := r.Values[c.Owner]; done {
+		if c.Has {
 			continue
 		}
 		if v, had := previous[c.Owner]; had {
@@ -99,7 +99,7 @@ func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V,
 	}
 	held := holdBack(p, previous, owners, taken, retain, r.Released)
 	for _, c := range claims {
-		if _, done := r.Values[c.Owner]; done {
+		if _, done := r.Values[c.Owner]; done || c.Has {
 			continue
 		}
 		i, ok := free(p, c, taken)

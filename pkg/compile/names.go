@@ -34,12 +34,16 @@ func MapName(name string, limit int) string {
 	if out != "" && len(out) <= limit {
 		return out
 	}
-	sum := sha256.Sum256([]byte(name))
-	tail := hex.EncodeToString(sum[:4])
 	if out == "" {
-		return "n-" + tail
+		return "n-" + nameHash(name)
 	}
-	return strings.TrimRight(out[:limit-9], "-") + "-" + tail
+	return strings.TrimRight(out[:limit-9], "-") + "-" + nameHash(name)
+}
+
+// nameHash is the first eight hexadecimal digits of a name's SHA-256.
+func nameHash(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:4])
 }
 
 // compileName settles the lab's name, prefix and namespace.

@@ -1,0 +1,145 @@
+package alloc
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"testing"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/google/go-cmp/cmp"
+)
+
+func names(n int) []Claim[uint32] {
+	out := make([]Claim[uint32], n)
+	for i := range out {
+		out[i].Owner = fmt.Sprintf("node%d", i)
+	}
+	return out
+}
+
+func allocate[V comparable](t *testing.T, p Pool[V], claims []Claim[V], previous map[string]V, retain bool) Result[V] {
+	t.Helper()
+	var diags diag.List
+	r := Allocate(p, claims, previous, retain, &diags)
+	for _, d := range diags.All() {
+		t.Errorf("unexpected: %s", d)
+	}
+	seen := map[V]string{}
+	for owner, v := range r.Values {
+		if other, dup := seen[v]; dup {
+			t.Errorf("%s and %s both got %v", owner, other, v)
+		}
+		seen[v] = owner
+	}
+	return r
+}
+
+func TestAppendedClaimChangesNobody(t *testing.T) {
+	pool := Numbers("n", 1, 200)
+	before := allocate(t, pool, names(150), nil, false)
+	after := allocate(t, pool, names(151), nil, false)
+	delete(after.Values, "node150")
+	if diff := cmp.Diff(before.Values, after.Values); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEarlierValuesSurviveEveryEdit(t *testing.T) {
+	pool := Numbers("n", 1, 300)
+	claims := names(200)
+	before := allocate(t, pool, claims, nil, false)
+	edited := append(names(210)[205:], claims[50:]...) // five new at the front, fifty gone
+	after := allocate(t, pool, edited, before.Values, false)
+	for _, c := range claims[50:] {
+		if after.Values[c.Owner] != before.Values[c.Owner] {
+			t.Errorf("%s had %d and got %d", c.Owner, before.Values[c.Owner], after.Values[c.Owner])
+		}
+	}
+}
+
+func TestRetainAndRecycle(t *testing.T) {
+	pool := Numbers("n", 1, 3)
+	before := allocate(t, pool, names(3), nil, true)
+	two := names(3)[1:]
+	kept := allocate(t, pool, two, before.Values, true)
+	if want := map[string]uint32{"node0": before.Values["node0"]}; !maps.Equal(kept.Released, want) {
+		t.Errorf("released %v, want %v", kept.Released, want)
+	}
+	freed := allocate(t, pool, two, before.Values, false)
+	if len(freed.Released) != 0 {
+		t.Errorf("released %v though recycling", freed.Released)
+	}
+	// With nothing else free, a value that is kept back is given after all.
+	more := append(two, Claim[uint32]{Owner: "new"})
+	got := allocate(t, pool, more, before.Values, true)
+	if got.Values["new"] != before.Values["node0"] || len(got.Released) != 0 {
+		t.Errorf("new got %d, released %v", got.Values["new"], got.Released)
+	}
+}
+
+func TestWrittenValuesWinAndFail(t *testing.T) {
+	pool := Numbers("numbers", 1, 3)
+	at := func(line int) diag.Pos { return diag.Pos{File: "t", Line: line, Column: 1} }
+	claims := []Claim[uint32]{
+		{Owner: "a", Pos: at(1)},
+		{Owner: "b", Want: 2, Has: true, Pos: at(2)},
+		{Owner: "c", Want: 2, Has: true, Pos: at(3)},
+		{Owner: "d", Want: 9, Has: true, Pos: at(4)},
+		{Owner: "e", Pos: at(5)},
+		{Owner: "f", Pos: at(6)},
+	}
+	var diags diag.List
+	r := Allocate(pool, claims, map[string]uint32{"a": 2}, false, &diags)
+	if r.Values["b"] != 2 || r.Values["a"] == 2 {
+		t.Errorf("values %v: b wrote 2", r.Values)
+	}
+	var got []string
+	for _, d := range diags.All() {
+		got = append(got, fmt.Sprintf("%d %s", d.Line, d.Code))
+	}
+	want := []string{"3 duplicate-value", "4 value-outside-pool", "6 pool-exhausted"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	subnet, gateway := netip.MustParsePrefix("10.0.0.0/29"), netip.MustParseAddr("10.0.0.1")
+	pool := Addresses("addresses", subnet, netip.Prefix{}, gateway)
+	claims := make([]Claim[netip.Addr], 5)
+	for i := range claims {
+		claims[i].Owner = fmt.Sprint(i)
+	}
+	for _, a := range allocate(t, pool, claims, nil, false).Values {
+		if !subnet.Contains(a) || a == gateway || a == subnet.Addr() || a.String() == "10.0.0.7" {
+			t.Errorf("%s was given out", a)
+		}
+	}
+	within := netip.MustParsePrefix("10.0.0.4/30")
+	pool = Addresses("addresses", subnet, within, gateway)
+	r := allocate(t, pool, []Claim[netip.Addr]{{Owner: "free"}, {Owner: "static", Want: netip.MustParseAddr("10.0.0.2"), Has: true}}, nil, false)
+	if !within.Contains(r.Values["free"]) || r.Values["static"].String() != "10.0.0.2" {
+		t.Errorf("values %v: a dynamic address comes from the range, a written one from the subnet", r.Values)
+	}
+	v6 := Addresses("v6", netip.MustParsePrefix("2001:db8::/64"), netip.Prefix{}, netip.MustParseAddr("2001:db8::1"))
+	r = allocate(t, v6, []Claim[netip.Addr]{{Owner: "a", Prefer: netip.MustParseAddr("2001:db8::11"), HasPrefer: true}}, nil, false)
+	if r.Values["a"].String() != "2001:db8::11" {
+		t.Errorf("the preferred address was free, and %s was given", r.Values["a"])
+	}
+}
+
+func TestMACs(t *testing.T) {
+	pool := MACs()
+	for _, i := range []uint64{0, 1, 0x123456, 1<<24 - 1} {
+		if got, ok := pool.Index(pool.At(i)); !ok || got != i {
+			t.Errorf("Index(At(%#x)) = %#x, %v", i, got, ok)
+		}
+	}
+	if i, ok := pool.Index("02:00:00:00:00:01"); !ok || i < pool.Size {
+		t.Errorf("another prefix has index %d, %v: it must not stand in anybody's way", i, ok)
+	}
+	if _, ok := pool.Index("text"); ok {
+		t.Error("text is taken for a MAC address")
+	}
+}

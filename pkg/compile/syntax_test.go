@@ -1,0 +1,110 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParsePort(t *testing.T) {
+	tests := map[string]string{
+		"80":                       "80/TCP",
+		"8080:80":                  "8080:80/TCP",
+		"127.0.0.1:8080:80":        "8080:80/TCP",
+		"[::1]:8080:80/udp":        "8080:80/UDP",
+		"127.0.0.1::80":            "80/TCP",
+		"5000-5002":                "5000/TCP 5001/TCP 5002/TCP",
+		"6000-6001:5000-5001/sctp": "6000:5000/SCTP 6001:5001/SCTP",
+	}
+	for in, want := range tests {
+		ports, err := ParsePort(in)
+		var got []string
+		for _, p := range ports {
+			text := fmt.Sprintf("%d/%s", p.Container, p.Protocol)
+			if p.Host != 0 {
+				text = fmt.Sprintf("%d:%s", p.Host, text)
+			}
+			got = append(got, text)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("ParsePort(%q) = %v, %v, want %s", in, got, err, want)
+		}
+	}
+}
+
+func TestParseBindAndVolume(t *testing.T) {
+	b, err := ParseBind("a/b:/c/../d:ro,z")
+	if diff := cmp.Diff(Bind{"a/b", "/d", "ro,z"}, b); diff != "" || err != nil || !b.ReadOnly() {
+		t.Errorf("%v %s", err, diff)
+	}
+	for in, want := range map[string]Volume{
+		"/data":                 {"", "/data", false},
+		"v:/data":               {"v", "/data", false},
+		"v:/data:ro,nocopy":     {"v", "/data", true},
+		"v:/data:volume-nocopy": {"v", "/data", false},
+	} {
+		if got, err := ParseVolume(in); got != want || err != nil {
+			t.Errorf("ParseVolume(%q) = %+v, %v", in, got, err)
+		}
+	}
+}
+
+func FuzzParsePort(f *testing.F) {
+	for _, seed := range []string{"80", "8080:80", "[::1]:1:2/udp", "1-3:4-6", "a", "::", "1:2:3:4", "[", "]:"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		ports, err := ParsePort(text)
+		if (err == nil) != (len(ports) > 0) {
+			t.Errorf("ParsePort(%q) = %v, %v", text, ports, err)
+		}
+		for _, p := range ports {
+			if p.Container == 0 {
+				t.Errorf("ParsePort(%q) gives port 0", text)
+			}
+		}
+	})
+}
+
+func FuzzParseBind(f *testing.F) {
+	for _, seed := range []string{"a:/b", "a:/b:ro", "/b", "", ":", "a:b", "a:/b:c:d", "a:/../.."} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if b, err := ParseBind(text); err == nil && (b.Source == "" || !strings.HasPrefix(b.Target, "/") || strings.Contains(b.Target, "/../")) {
+			t.Errorf("ParseBind(%q) = %+v", text, b)
+		}
+		if v, err := ParseVolume(text); err == nil && (!strings.HasPrefix(v.Target, "/") || strings.HasPrefix(v.Name, "/")) {
+			t.Errorf("ParseVolume(%q) = %+v", text, v)
+		}
+	})
+}
+
+func FuzzMapName(f *testing.F) {
+	for _, seed := range []string{"R1", "", "-", "1", strings.Repeat("a-", 60), "ü"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := MapName(text, maxNodeID)
+		ok := got != "" && len(got) <= maxNodeID && got[0] >= 'a' && got[0] <= 'z' && got[len(got)-1] != '-' && got == strings.ToLower(got)
+		for _, r := range got {
+			ok = ok && (r == '-' || (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9'))
+		}
+		if !ok || MapName(got, maxNodeID) != got {
+			t.Errorf("MapName(%q) = %q", text, got)
+		}
+	})
+}
+
+func TestStaysInside(t *testing.T) {
+	for _, tt := range []struct {
+		name, target string
+		want         bool
+	}{{"a", "b", true}, {"d/a", "../b", true}, {"a", "../b", false}, {"d/a", "../../b", false}, {"a", "/etc/passwd", false}, {"d/a", "..", true}} {
+		if got := staysInside(tt.name, tt.target); got != tt.want {
+			t.Errorf("staysInside(%q, %q) = %v", tt.name, tt.target, got)
+		}
+	}
+}
