@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -30,8 +31,18 @@ func encode(obj runtime.Object) ([]byte, error) {
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%T is no API object", obj)
 	}
-	return structOf(v.Elem().Type()).encode(make([]byte, 0, 4096), v.Elem(), true)
+	scratch := scratches.Get().(*[]byte)
+	defer scratches.Put(scratch)
+	data, err := structOf(v.Elem().Type()).encode((*scratch)[:0], v.Elem(), true)
+	if err != nil {
+		return nil, err
+	}
+	*scratch = data
+	return bytes.Clone(data), nil
 }
+
+// scratches are buffers to write in before the size is known.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // structType is what encode knows about a struct: its fields, flattened, sorted.
 type structType struct {

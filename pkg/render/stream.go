@@ -35,14 +35,18 @@ func WriteStream(w io.Writer, objs []Object, format Format) error {
 }
 
 func writeYAML(w io.Writer, objs []Object) error {
-	return inOrder(len(objs), func(i int) ([]byte, error) {
-		b := make([]byte, 0, len(objs[i].json)*5/4+64)
+	return inOrder(len(objs), func(i int) (*[]byte, error) {
+		scratch := scratches.Get().(*[]byte)
+		b := (*scratch)[:0]
 		if i > 0 {
 			b = append(b, "---\n"...)
 		}
-		return objs[i].appendDocument(b)
-	}, func(b []byte) error {
-		_, err := w.Write(b)
+		var err error
+		*scratch, err = objs[i].appendDocument(b)
+		return scratch, err
+	}, func(scratch *[]byte) error {
+		_, err := w.Write(*scratch)
+		scratches.Put(scratch)
 		return err
 	})
 }

@@ -137,14 +137,21 @@ func (w *yamlWriter) str() []byte {
 		return rest[:n]
 	}
 	w.decoded = w.decoded[:0]
+	start := w.pos
 	for {
-		n := bytes.IndexAny(w.in[w.pos:], `"\`)
-		w.decoded = append(w.decoded, w.in[w.pos:w.pos+n]...)
-		w.pos += n + 1
-		if w.in[w.pos-1] == '"' {
+		switch w.in[w.pos] {
+		case '"':
+			w.decoded = append(w.decoded, w.in[start:w.pos]...)
+			w.pos++
 			return w.decoded
+		case '\\':
+			w.decoded = append(w.decoded, w.in[start:w.pos]...)
+			w.pos++
+			w.escape()
+			start = w.pos
+		default:
+			w.pos++
 		}
-		w.escape()
 	}
 }
 
