@@ -150,13 +150,17 @@ func (l *loader) catalogue() *Catalogue {
 	return c
 }
 
-// add registers k under its names. An alias gives way to a canonical name.
+// add registers k under its names.
 func (l *loader) add(c *Catalogue, k *Kind) {
 	c.kinds = append(c.kinds, k)
 	for _, name := range append([]string{k.Name}, k.Aliases...) {
 		name = strings.ToLower(name)
 		if other := c.byName[name]; other != nil {
-			l.problems.Errorf(CodeKindFile, diag.Pos{File: c.sources[k.Name].file}, "choose another name",
+			at := c.sources[k.Name]
+			if l.sources[k.Name] == nil {
+				at = c.sources[other.Name]
+			}
+			l.problems.Errorf(CodeKindFile, diag.Pos{File: at.file, Line: at.node.Line}, "choose another name",
 				"kinds %s and %s are both called %s", other.Name, k.Name, name)
 			continue
 		}
