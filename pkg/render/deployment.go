@@ -40,11 +40,12 @@ func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 		TypeMeta:   typeMeta("apps/v1", "Deployment"),
 		ObjectMeta: meta,
 		Spec: appsv1.DeploymentSpec{
-			Replicas:             new(int32(1)),
-			RevisionHistoryLimit: new(int32(1)),
-			Strategy:             appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Selector:             &metav1.LabelSelector{MatchLabels: p.selector(p.pod.Name)},
-			Template:             corev1.PodTemplateSpec{ObjectMeta: template, Spec: p.podSpec(s)},
+			Replicas:                new(int32(1)),
+			RevisionHistoryLimit:    new(int32(1)),
+			ProgressDeadlineSeconds: new(p.deadlineSeconds()),
+			Strategy:                appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Selector:                &metav1.LabelSelector{MatchLabels: p.selector(p.pod.Name)},
+			Template:                corev1.PodTemplateSpec{ObjectMeta: template, Spec: p.podSpec(s)},
 		},
 	}
 }

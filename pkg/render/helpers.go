@@ -39,6 +39,9 @@ func (p *podRenderer) prepareContainer(s staged) corev1.Container {
 	for _, m := range p.members {
 		mounts = append(mounts, p.nodeFolder(m).mount(stage.NodesDir+"/"+m.node.ID, "", false))
 	}
+	if len(p.claimFolders()) > 0 {
+		mounts = append(mounts, folder{p.dataVolume(), claimVolumes}.mount(stage.VolumesDir, "", false))
+	}
 	return corev1.Container{
 		Name:         prepareName,
 		Image:        p.image,
@@ -118,6 +121,10 @@ func (p *podRenderer) startupTries() int32 {
 	}
 	return int32(min(tries, waitSeconds))
 }
+
+// deadlineSeconds is how long the Deployment may take before it counts as failed:
+// the wire, and then fifty minutes for a device to boot and configure itself.
+func (p *podRenderer) deadlineSeconds() int32 { return p.startupTries() + 3000 }
 
 func statusProbe(path string, period, tries int32) *corev1.Probe {
 	return &corev1.Probe{

@@ -80,6 +80,9 @@ func (p *podRenderer) exposeService(n *lab.Node) *corev1.Service {
 		policy = &lab.Expose{}
 	}
 	s := p.service(n, n.ID)
+	// The Pod is ready when its links are up, and a device with a link down is
+	// just the one that people want to log in to.
+	s.Spec.PublishNotReadyAddresses = true
 	switch policy.Type {
 	case "", "ClusterIP":
 		s.Spec.Type = corev1.ServiceTypeClusterIP

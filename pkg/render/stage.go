@@ -51,7 +51,7 @@ type stager struct {
 func (p *podRenderer) stage() staged {
 	keys := map[string]bool{tlsFolder: true}
 	s := stager{podRenderer: p, public: newPacker(keys), secret: newPacker(keys)}
-	manifest := stage.Manifest{Version: stage.Version, Lab: p.lab.Name, Pod: p.pod.Name}
+	manifest := stage.Manifest{Version: stage.Version, Lab: p.lab.Name, Pod: p.pod.Name, Volumes: p.claimFolders()}
 	out := staged{programs: map[string]bool{}}
 	for _, m := range p.members {
 		node := stage.Node{Name: m.node.Name, ID: m.node.ID, Kind: m.node.Kind}

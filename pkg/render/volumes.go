@@ -2,6 +2,7 @@ package render
 
 import (
 	"path"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -148,19 +149,44 @@ func (p *podRenderer) dataVolume() string {
 	})
 }
 
+// claimVolumes is where named volumes are on a claim.
+const claimVolumes = "volumes"
+
 // namedVolume is a volume of the topology: on the claim where there is one.
 func (p *podRenderer) namedVolume(name string) folder {
 	if p.persistent {
-		return folder{p.dataVolume(), "volumes/" + fit(slug(name, 100)+"-"+shortDigest(name)[:6], 107)}
+		return folder{p.dataVolume(), path.Join(claimVolumes, claimFolder(name))}
 	}
 	return folder{p.volumes.add("volume/"+name, "volume-"+slug(name, 50), emptyDir()), ""}
+}
+
+// claimFolder is the folder of a named volume. Names that differ only in what a
+// slug leaves out keep apart.
+func claimFolder(name string) string { return slug(name, 50) + "-" + shortDigest(name)[:6] }
+
+// claimFolders are the named volumes that the Pod has on its claim.
+func (p *podRenderer) claimFolders() []string {
+	var out []string
+	if !p.persistent {
+		return nil
+	}
+	for _, m := range p.members {
+		for _, c := range m.plan.Containers {
+			for _, mount := range c.Mounts {
+				if mount.Volume != "" && !slices.Contains(out, claimFolder(mount.Volume)) {
+					out = append(out, claimFolder(mount.Volume))
+				}
+			}
+		}
+	}
+	return out
 }
 
 func (p *podRenderer) anonymousVolume(container, target string) folder {
 	return folder{p.volumes.add("anonymous/"+container+target, "anonymous-"+slug(target, 50), emptyDir()), ""}
 }
 
-// program is what the device sees of the volume of its program.
+// programMounts are what the device sees of the volume of its program.
 func programMounts(container string) []corev1.VolumeMount {
 	return []corev1.VolumeMount{
 		{Name: volumeState, MountPath: stage.HelperDir, SubPath: path.Join(stage.ExecDir, container), ReadOnly: true},

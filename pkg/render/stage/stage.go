@@ -24,6 +24,9 @@ const (
 	// NodesDir has one folder a node, named by its ID: the node's folder, which
 	// prepare fills and of which the device mounts parts (prepare).
 	NodesDir = "/nodes"
+	// VolumesDir has one folder a named volume (prepare), where the Pod has a
+	// claim; Manifest.Volumes are below it.
+	VolumesDir = "/volumes"
 	// StateDir is an empty folder that lives as long as the Pod (both).
 	StateDir = "/run/c9s"
 	// ExecDir, below StateDir, has one folder a device container with a program:
@@ -55,6 +58,9 @@ type Manifest struct {
 	Pod     string `json:"pod"`
 	// Nodes are the Pod's nodes, the primary first.
 	Nodes []Node `json:"nodes"`
+	// Volumes are folders to be made in VolumesDir, with mode 0777. Left to the
+	// kubelet they would be root's alone.
+	Volumes []string `json:"volumes,omitempty"`
 }
 
 // Node is one node's folder and programs.
