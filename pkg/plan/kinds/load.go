@@ -144,6 +144,9 @@ func (l *loader) catalogue() *Catalogue {
 		}
 		if k := l.resolve(c.sources[name]); k != nil {
 			l.add(c, k)
+			if l.sources[name] != nil {
+				l.validate(l.sources[name], k, c)
+			}
 		}
 	}
 	c.names = slices.Sorted(maps.Keys(c.byName))

@@ -72,6 +72,12 @@ func TestLoadTellsProblems(t *testing.T) {
 		{"unknown group", "name: a\ninterfaces: {match: '(?P<port>x)', name: 'e{slot}'}\n", "{slot} is not a group"},
 		{"open bracket", "name: a\ninterfaces: {match: '(?P<port>x)', name: 'e[-{port}'}\n", "[ without ]"},
 		{"unknown count", "name: a\ninterfaces: {match: '(?P<port>x)', count: apples}\n", "apples"},
+		{"bad word", "name: a\ndescription: x\nlinkApplyMode: sometimes\n", "kinds/a.yaml:3:16: error: linkApplyMode: \"sometimes\" is none of live, restart, recreate"},
+		{"absent template", "name: a\nstartup:\n  file: x\n  default: nope.cfg\n", "there is no file templates/nope.cfg"},
+		{"relative mount", "name: a\ncontainer: {mounts: [{path: x, target: y}]}\n", "absolute target"},
+		{"file outside", "name: a\nfiles: [{path: ../x}]\n", "not a path in the node's folder"},
+		{"two contents", "name: a\nfiles: [{path: x, dir: true, content: y}]\n", "more than one of"},
+		{"empty step", "name: a\nsteps: [{name: x}]\n", "step 1 needs one of"},
 		{"taken name", "name: a\naliases: [srl]\n", "are both called srl"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

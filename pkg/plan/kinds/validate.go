@@ -1,0 +1,77 @@
+package kinds
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+)
+
+// validate tells what an entry says that cannot be, at the line of its field.
+func (l *loader) validate(s *source, k *Kind, c *Catalogue) {
+	at := func(field string) diag.Pos {
+		pos := diag.Pos{File: s.file, Line: s.node.Line}
+		if v := value(s.node, field); v != nil {
+			pos.Line, pos.Column = v.Line, v.Column
+		}
+		return pos
+	}
+	wrong := func(field, format string, args ...any) {
+		l.problems.Errorf(CodeKindFile, at(field), "docs/kinds.md lists the fields", "%s: %s", field, fmt.Sprintf(format, args...))
+	}
+	oneOf := func(field, text string, allowed ...string) {
+		if text != "" && !slices.Contains(allowed, text) {
+			wrong(field, "%q is none of %s", text, strings.Join(allowed, ", "))
+		}
+	}
+	template := func(field, name string) {
+		if name == "" {
+			return
+		}
+		if _, err := c.Template("templates/" + name); err != nil {
+			wrong(field, "there is no file templates/%s", name)
+		}
+	}
+	oneOf("linkApplyMode", k.LinkApplyMode, "live", "restart", "recreate")
+	oneOf("certificate", k.Certificate, "always", "optional", "never")
+	oneOf("license", k.License.Policy, "required", "warn")
+	oneOf("startup", k.Startup.Partial, "whole", "merge", "append", "only", "none")
+	oneOf("startup", k.Startup.Data, "node", "ios")
+	template("startup", k.Startup.Default)
+	template("startup", k.Startup.Append)
+	for _, m := range k.Container.Mounts {
+		if !path.IsAbs(m.Target) || (m.Path == "") == (m.Host == "") {
+			wrong("container", "the mount at %q needs an absolute target and one of path and host", m.Target)
+		}
+	}
+	for _, f := range k.Files {
+		if f.Path == "" || path.IsAbs(f.Path) || strings.HasPrefix(path.Clean(f.Path), "..") {
+			wrong("files", "%q is not a path in the node's folder", f.Path)
+		}
+		if count(f.Dir, f.Link != "", f.Certificate != "", f.Content != "", f.Template != "") > 1 {
+			wrong("files", "%s has more than one of dir, link, certificate, content and template", f.Path)
+		}
+		oneOf("files", f.Certificate, "ca.crt", "tls.crt", "tls.key")
+		template("files", f.Template)
+	}
+	for i, step := range k.Steps {
+		if count(step.Run != nil, step.Wait != nil, step.Write != nil, step.CLI != nil) != 1 {
+			wrong("steps", "step %d needs one of run, wait, write and cli", i+1)
+		}
+		if step.Write != nil {
+			template("steps", step.Write.Template)
+		}
+	}
+}
+
+func count(conditions ...bool) int {
+	n := 0
+	for _, c := range conditions {
+		if c {
+			n++
+		}
+	}
+	return n
+}
