@@ -26,8 +26,8 @@ func (r *renderer) controller() []apiObject {
 		r.controllerServiceAccount(),
 		r.controllerRole(),
 		r.controllerRoleBinding(),
-		r.labConfigMap(StatusConfigMap, nil),
-		r.labConfigMap(AddressesConfigMap, nil),
+		r.labConfigMap(StatusConfigMap, ComponentController, nil),
+		r.labConfigMap(AddressesConfigMap, ComponentController, nil),
 		r.controllerDeployment(),
 	}
 }

@@ -42,7 +42,7 @@ func (r *renderer) directory(diags *diag.List) []*corev1.ConfigMap {
 			nodes.WriteString(e.json)
 			hosts.WriteString(e.hosts)
 		}
-		out[i] = r.labConfigMap(links.DirectoryName(i), map[string]string{
+		out[i] = r.labConfigMap(links.DirectoryName(i), ComponentLab, map[string]string{
 			links.DirectoryKey(i): fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"nodes\":[\n%s\n]}\n", links.DirectoryVersion, r.lab.Name, nodes.String()),
 			links.HostsKey(i):     hosts.String(),
 		})
@@ -138,7 +138,7 @@ func (r *renderer) allocations() []*corev1.ConfigMap {
 		if err != nil {
 			panic(err) // maps of strings
 		}
-		out[i] = r.labConfigMap(AllocationsName(i), map[string]string{AllocationsKey(i): string(data) + "\n"})
+		out[i] = r.labConfigMap(AllocationsName(i), ComponentLab, map[string]string{AllocationsKey(i): string(data) + "\n"})
 	}
 	return out
 }
@@ -206,10 +206,10 @@ func mergePools(into *map[string]map[string]string, from map[string]map[string]s
 	}
 }
 
-func (r *renderer) labConfigMap(name string, data map[string]string) *corev1.ConfigMap {
+func (r *renderer) labConfigMap(name, component string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: r.labMeta(name, ComponentLab),
+		ObjectMeta: r.labMeta(name, component),
 		Data:       data,
 	}
 }

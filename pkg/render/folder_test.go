@@ -1,0 +1,292 @@
+package render
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+func folderOf(t *testing.T, l *testLab) map[string][]byte {
+	t.Helper()
+	files, err := Folder(l.mustRender(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestFolder(t *testing.T) {
+	files := folderOf(t, policy())
+	var names []string
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	want := []string{
+		"controller.yaml", "kustomization.yaml", "lab.yaml", "namespace.yaml", "nodes/vm.yaml",
+		"secrets/.gitignore", "secrets/kustomization.yaml", "secrets/vm.yaml", "secrets/wire-key.yaml",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("files %v", names)
+	}
+	for name, data := range files {
+		if !strings.HasPrefix(string(data), fileHeader) {
+			t.Errorf("%s has no header", name)
+		}
+		if !strings.HasPrefix(name, "secrets/") && strings.Contains(string(data), "kind: Secret\n") {
+			t.Errorf("%s has a Secret", name)
+		}
+	}
+	golden(t, "kustomization.yaml", files["kustomization.yaml"])
+}
+
+// TestKustomize: kustomize itself takes the folder, and loses nothing.
+func TestKustomize(t *testing.T) {
+	out := policy().mustRender(t)
+	files, err := Folder(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := filesys.MakeFsInMemory()
+	for name, data := range files {
+		if err := memory.WriteFile("/x/"+name, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets := slices.DeleteFunc(slices.Clone(out.Objects), func(o Object) bool { return !o.Secret })
+	if result.Size() != len(out.Objects)-len(secrets) {
+		t.Errorf("%d objects, want %d", result.Size(), len(out.Objects)-len(secrets))
+	}
+}
+
+func TestWriteFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	files := folderOf(t, sharedPod())
+	first, err := WriteFolder(dir, files)
+	if err != nil || len(first.Written) != len(files) {
+		t.Fatalf("%+v %v", first, err)
+	}
+	stamp := func(name string) os.FileInfo {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	before := stamp("lab.yaml")
+	again, err := WriteFolder(dir, files)
+	if err != nil || len(again.Unchanged) != len(files) || len(again.Written)+len(again.Removed) > 0 {
+		t.Fatalf("%+v %v", again, err)
+	}
+	if !os.SameFile(before, stamp("lab.yaml")) {
+		t.Error("an unchanged file was written again")
+	}
+
+	// An edited file is replaced, one that is not wanted goes, a foreign one stays.
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("nodes/a.yaml", "edited\n")
+	put("README.md", "mine\n")
+	delete(files, "nodes/c.yaml")
+	third, err := WriteFolder(dir, files)
+	if err != nil || !slices.Equal(third.Written, []string{"nodes/a.yaml"}) || !slices.Equal(third.Removed, []string{"nodes/c.yaml"}) {
+		t.Fatalf("%+v %v", third, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "README.md")); err != nil {
+		t.Error(err)
+	}
+
+	// A foreign file in the way: nothing is written.
+	put("nodes/new.yaml", "mine\n")
+	files["nodes/new.yaml"] = []byte(fileHeader + "x: 1\n")
+	files["aaa.yaml"] = []byte(fileHeader)
+	_, err = WriteFolder(dir, files)
+	var foreign *ForeignFileError
+	if !errors.As(err, &foreign) || !slices.Equal(foreign.Files, []string{"nodes/new.yaml"}) {
+		t.Fatalf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "aaa.yaml")); err == nil {
+		t.Error("something was written all the same")
+	}
+
+	// Without the manifest, the header tells whose a file is.
+	if err := os.Remove(filepath.Join(dir, "nodes/new.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, manifestFile)); err != nil {
+		t.Fatal(err)
+	}
+	files["lab.yaml"] = append(files["lab.yaml"], "# more\n"...)
+	if _, err := WriteFolder(dir, files); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWriteFolderSecrets(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := WriteFolder(dir, folderOf(t, policy())); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "secrets/vm.yaml"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	// The secrets are gone with the next render that has none.
+	result, err := WriteFolder(dir, folderOf(t, sharedPod()))
+	if err != nil || !slices.Contains(result.Removed, "secrets/vm.yaml") {
+		t.Errorf("%+v %v", result, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "secrets")); err == nil {
+		t.Error("the empty folder is still there")
+	}
+}
+
+// TestWriteFolderLinks: no symbolic link leads out of the folder.
+func TestWriteFolderLinks(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "nodes")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := WriteFolder(dir, map[string][]byte{"nodes/a.yaml": []byte(fileHeader)}); err == nil {
+		t.Error("written through a link")
+	}
+	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
+		t.Error("something is outside")
+	}
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, manifestFile), []byte("00  ../victim\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := WriteFolder(dir, nil); err == nil {
+		t.Error("a manifest that names files outside is believed")
+	}
+}
+
+func overlay(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestOverlay(t *testing.T) {
+	l := policy()
+	out := l.mustRender(t)
+	files, err := Folder(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := overlay(t, map[string]string{
+		"kustomization.yaml": `
+resources: [../base, extra/cm.yaml, widget.yaml]
+namespace: elsewhere
+patches:
+- path: patch.yaml
+  target: {kind: Deployment, labelSelector: c9s.dev/component=node}
+`,
+		"patch.yaml":    "- {op: replace, path: /spec/template/spec/terminationGracePeriodSeconds, value: 99}\n",
+		"extra/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {a: \"1\"}\n",
+		"widget.yaml":   "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {b: 1, a: 2.5}\nstatus: {x: 1}\n",
+	})
+	objs, err := ApplyOverlay(files, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objs) != len(out.Objects)+2 {
+		t.Errorf("%d objects, want %d", len(objs), len(out.Objects)+2)
+	}
+	groups := map[string]string{}
+	for _, o := range out.Objects {
+		groups[keyOf(&o).kind+keyOf(&o).name] = o.Group
+	}
+	seen := false
+	for _, o := range objs {
+		key := keyOf(&o)
+		if key.kind == "Namespace" {
+			continue
+		}
+		if key.namespace != "elsewhere" {
+			t.Errorf("%s %s is in %s", key.kind, key.name, key.namespace)
+		}
+		if want, ok := groups[key.kind+key.name]; ok && want != o.Group {
+			t.Errorf("%s %s is in %s, was in %s", key.kind, key.name, o.Group, want)
+		}
+		if d, ok := o.Object.(*appsv1.Deployment); ok && d.Name == "vm" {
+			seen = *d.Spec.Template.Spec.TerminationGracePeriodSeconds == 99
+		}
+		if key.kind == "Widget" && (o.Group != "overlay.yaml" || strings.Contains(string(o.json), "status")) {
+			t.Errorf("%s %s", o.Group, o.json)
+		}
+	}
+	if !seen {
+		t.Error("the patch has not reached the Deployment")
+	}
+	for _, d := range Check(objs) {
+		t.Error(d)
+	}
+}
+
+// TestOverlayImplied: without resources, the base is meant, and nothing changes.
+func TestOverlayImplied(t *testing.T) {
+	out := sharedPod().mustRender(t)
+	files, err := Folder(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objs, err := ApplyOverlay(files, overlay(t, map[string]string{"kustomization.yml": "commonAnnotations: {a: b}\n"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objs) != len(out.Objects) {
+		t.Errorf("%d objects", len(objs))
+	}
+}
+
+func TestOverlayRefused(t *testing.T) {
+	files := folderOf(t, sharedPod())
+	link := overlay(t, map[string]string{"kustomization.yaml": ""})
+	if err := os.Symlink("/etc/passwd", filepath.Join(link, "x")); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct{ dir, want string }{
+		"nothing there":    {overlay(t, nil), "no kustomization.yaml"},
+		"no folder":        {filepath.Join(t.TempDir(), "no"), "opening the overlay"},
+		"fetched":          {overlay(t, map[string]string{"kustomization.yaml": "resources: [../base, 'https://example.com/x?ref=1']\n"}), "fetches nothing"},
+		"link":             {link, "not an ordinary file"},
+		"renamed":          {overlay(t, map[string]string{"kustomization.yaml": "namePrefix: x-\n"}), "namePrefix"},
+		"unknown field":    {overlay(t, map[string]string{"kustomization.yaml": "nonsense: 1\n"}), "nonsense"},
+		"no YAML":          {overlay(t, map[string]string{"kustomization.yaml": "{"}), "reading"},
+		"field of no type": {overlay(t, map[string]string{"kustomization.yaml": "patches: [{patch: '[{op: add, path: /spec/nonsense, value: 1}]', target: {kind: Deployment}}]\n"}), "nonsense"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := ApplyOverlay(files, test.dir)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want %q in %v", test.want, err)
+			}
+		})
+	}
+}

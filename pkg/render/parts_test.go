@@ -1,0 +1,355 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"crypto/sha256"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+func quantity(s string) resource.Quantity { return resource.MustParse(s) }
+
+func TestMapImage(t *testing.T) {
+	tests := []struct{ from, to, image, want string }{
+		{"a/b:1", "c/d:2", "a/b:1", "c/d:2"},
+		{"a/b:1", "c/d", "a/b:1", "c/d"},
+		{"a/b", "c/d", "a/b:1", "c/d:1"},
+		{"a/b", "c/d", "a/b@sha256:00", "c/d@sha256:00"},
+		{"a/b", "c/d", "a/b:1@sha256:00", "c/d:1@sha256:00"},
+		{"a/b", "c/d:2", "a/b:1", "c/d:2"},
+		{"a/b", "c/d", "a/bc:1", "a/bc:1"},
+		{"host:5000/a", "b", "host:5000/a:1", "b:1"},
+		{"host:5000/a", "b", "host:5000/a", "b"},
+		{"ghcr.io/*", "mirror/ghcr/*", "ghcr.io/x/y:1", "mirror/ghcr/x/y:1"},
+		{"*", "mirror/*", "x:1", "mirror/x:1"},
+		{"ghcr.io/*", "fixed:1", "ghcr.io/x", "fixed:1"},
+		{"", "x", "a", "a"},
+	}
+	for _, test := range tests {
+		rules := []ImageRule{{test.from, test.to}, {test.from, "second"}}
+		if got := mapImage(rules[:1], test.image); got != test.want {
+			t.Errorf("%s -> %s: %s became %s, want %s", test.from, test.to, test.image, got, test.want)
+		}
+		if got := mapImage(rules, test.image); got != test.want {
+			t.Errorf("the first rule does not win: %s", got)
+		}
+	}
+}
+
+// TestLiteral undoes what the kubelet does to "$".
+func TestLiteral(t *testing.T) {
+	for _, s := range []string{"", "$", "$$", "$(A)", "$$(A)", "$A", "a$", "a$$b", "$$$", "$($(A))", "${A}", "$$$$(", "$("} {
+		if got := expand(literal(s)); got != s {
+			t.Errorf("%q arrives as %q", s, got)
+		}
+	}
+}
+
+// expand is what Kubernetes documents for "$(VAR)" with A=value.
+func expand(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] != '$' || i+1 == len(s):
+			b.WriteByte(s[i])
+		case s[i+1] == '$':
+			b.WriteByte('$')
+			i++
+		case strings.HasPrefix(s[i:], "$(A)"):
+			b.WriteString("value")
+			i += 3
+		default:
+			b.WriteByte('$')
+		}
+	}
+	return b.String()
+}
+
+// TestEncode compares with encoding/json, but for order and emptiness.
+func TestEncode(t *testing.T) {
+	now := metav1.NewTime(time.Unix(1e9, 0))
+	obj := &appsv1.Deployment{
+		TypeMeta: typeMeta("apps/v1", "Deployment"),
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "a", Labels: map[string]string{"b": "c<d>&\u2028\x01", "a": ""}, DeletionTimestamp: &now,
+			OwnerReferences: []metav1.OwnerReference{{Name: "x", Controller: new(false)}},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)),
+			Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromString("10%"))}},
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Overhead:   corev1.ResourceList{"cpu": quantity("1500m"), "memory": quantity("1Gi")},
+				Containers: []corev1.Container{{Name: "c", ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(1)}}}}},
+				Volumes:    []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+			}},
+		},
+	}
+	got, err := encode(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(got, []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{`)) || !json.Valid(got) {
+		t.Errorf("%s", got)
+	}
+	if !bytes.Contains(got, []byte(`"emptyDir":{}`)) {
+		t.Error("an empty struct behind a pointer is gone")
+	}
+	back := &appsv1.Deployment{}
+	if err := json.Unmarshal(got, back); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := json.Marshal(obj)
+	b, _ := json.Marshal(back)
+	if !bytes.Equal(a, b) {
+		t.Errorf("differs:\n%s\n%s", a, b)
+	}
+}
+
+// TestPacker puts random files in and takes them out again; no object is too
+// large for kubectl's annotation.
+func TestPacker(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	binary := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(random.Uint32())
+		}
+		return b
+	}
+	lines := func(n int) []byte {
+		var b []byte
+		for len(b) < n {
+			b = fmt.Appendf(b, "interface <%d> \"é\" \\ %s\n", random.Uint32(), strings.Repeat("x", random.IntN(100)))
+		}
+		return b
+	}
+	files := map[string][]byte{
+		"empty": nil, "one": []byte("1"), "big": binary(2_000_000), "text": lines(1_500_000), "a/b": lines(100), "a_b": lines(200),
+		"line": bytes.Repeat([]byte("é"), 300_000), "edge": bytes.Repeat([]byte{'\n'}, 250_000), "dup1": lines(5), ".hidden": lines(10),
+		strings.Repeat("long", 100): lines(10), "ünïcode": binary(10), "dup2": nil,
+	}
+	files["dup2"] = files["dup1"]
+	for i := range 300 {
+		files[fmt.Sprintf("many/%d", i)] = lines(random.IntN(5000))
+	}
+	p := newPacker(map[string]bool{})
+	chunks := map[string][]string{}
+	for name, data := range files {
+		chunks[name] = p.put(name, data, sha256.Sum256(data), false)
+	}
+	all := map[string][]byte{}
+	for i, b := range p.bins {
+		cm := &corev1.ConfigMap{TypeMeta: typeMeta("v1", "ConfigMap"), Data: b.text, BinaryData: b.binary}
+		o := Object{Object: cm}
+		cm.Name = fmt.Sprintf("x-%d", i)
+		for _, d := range Check([]Object{o}) {
+			t.Error(d)
+		}
+		for key, text := range b.text {
+			all[key] = []byte(text)
+		}
+		for key, data := range b.binary {
+			all[key] = data
+		}
+	}
+	for name, want := range files {
+		var got []byte
+		for _, chunk := range chunks[name] {
+			got = append(got, all[chunk]...)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%q does not come out as it went in", name)
+		}
+	}
+	if !reflect.DeepEqual(chunks["dup1"], chunks["dup2"]) {
+		t.Error("equal contents are kept twice")
+	}
+}
+
+// TestLargeFile: a file of 2 MiB and a secret one arrive in several objects.
+func TestLargeFile(t *testing.T) {
+	l := newTestLab("large")
+	_, p := l.node("r1", "linux")
+	p.Files = []plan.File{
+		{Path: "image.bin", Mode: 0o644, Ref: l.file(bytes.Repeat([]byte{0, 1, 2, 255}, 500_000), false)},
+		{Path: "licences", Mode: 0o600, Ref: l.file(bytes.Repeat([]byte("licence\n"), 50_000), true)},
+	}
+	out := l.mustRender(t)
+	configMaps, secrets := 0, 0
+	for _, o := range out.Objects {
+		switch obj := o.Object.(type) {
+		case *corev1.ConfigMap:
+			if strings.HasPrefix(obj.Name, "r1-files-") {
+				configMaps++
+			}
+		case *corev1.Secret:
+			secrets++
+			if o.Group != "secrets/r1.yaml" || !o.Secret {
+				t.Errorf("secret in %s", o.Group)
+			}
+		}
+	}
+	if configMaps < 10 || secrets < 2 {
+		t.Errorf("%d ConfigMaps, %d Secrets", configMaps, secrets)
+	}
+}
+
+func TestAllocationsReadBack(t *testing.T) {
+	l := mesh(900, 3000)
+	l.Allocations.Released = map[string]map[string]string{"wire": {"old": "9"}}
+	var parts [][]byte
+	for _, o := range l.mustRender(t).Objects {
+		if cm, ok := o.Object.(*corev1.ConfigMap); ok && strings.HasPrefix(cm.Name, "c9s-allocations") {
+			for _, text := range cm.Data {
+				parts = append(parts, []byte(text))
+			}
+		}
+	}
+	got, err := JoinAllocations(parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(parts) < 2 || !reflect.DeepEqual(got, l.Allocations) {
+		t.Errorf("%d parts do not give what was written", len(parts))
+	}
+	if _, err := JoinAllocations([]byte(`{"version":"v0"}`)); err == nil {
+		t.Error("an unknown version is read")
+	}
+}
+
+// TestDirectoryParts: a large lab has several, all of which any Pod mounts.
+func TestDirectoryParts(t *testing.T) {
+	nodes := 0
+	for _, o := range mesh(1200, 0).mustRender(t).Objects {
+		cm, ok := o.Object.(*corev1.ConfigMap)
+		if !ok {
+			continue
+		}
+		for i := range links.DirectoryParts {
+			if cm.Name != links.DirectoryName(i) {
+				continue
+			}
+			var part links.Directory
+			if err := json.Unmarshal([]byte(cm.Data[links.DirectoryKey(i)]), &part); err != nil {
+				t.Fatal(err)
+			}
+			nodes += len(part.Nodes)
+			if hosts := strings.Count(cm.Data[links.HostsKey(i)], "\n"); hosts != 2*len(part.Nodes) {
+				t.Errorf("part %d has %d hosts lines for %d nodes", i, hosts, len(part.Nodes))
+			}
+		}
+	}
+	if nodes != 1200 {
+		t.Errorf("%d nodes are in the directory", nodes)
+	}
+}
+
+func TestDirectoryFull(t *testing.T) {
+	l := mesh(100, 0)
+	for _, n := range l.Nodes {
+		n.Aliases = []string{strings.Repeat("x", 50_000)}
+	}
+	out, diags := l.render(t)
+	if out != nil || !strings.Contains(diagText(diags), string(CodeDirectorySize)) {
+		t.Error("5 MB of names are no error")
+	}
+}
+
+func TestServiceName(t *testing.T) {
+	long := strings.Repeat("a", 63)
+	for _, id := range []string{"r1", long[:58], long[:59], long} {
+		if name := links.WireService(id); len(name) > 63 || !strings.HasSuffix(name, "-wire") {
+			t.Errorf("%s", name)
+		}
+	}
+	if links.WireService(long) == links.WireService(long[:62]) {
+		t.Error("two nodes have one Service")
+	}
+}
+
+func TestTmpfsSize(t *testing.T) {
+	for text, want := range map[string]int64{"64m": 64 << 20, "1G": 1 << 30, "10k": 10240, "512": 512, "": 0, "50%": 0, "-1": 0, "9223372036854775807g": 0} {
+		if got, ok := tmpfsSize(text); got != want || ok != (want > 0) {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestMode(t *testing.T) {
+	data, err := json.Marshal(stage.Entry{Path: "a", Mode: 0o4755})
+	if err != nil || !strings.Contains(string(data), `"mode":"4755"`) {
+		t.Fatalf("%s %v", data, err)
+	}
+	var e stage.Entry
+	if err := json.Unmarshal(data, &e); err != nil || e.Mode != 0o4755 {
+		t.Errorf("%o %v", e.Mode, err)
+	}
+	if err := json.Unmarshal([]byte(`{"mode":"9"}`), &e); err == nil {
+		t.Error("9 is octal")
+	}
+}
+
+func TestInOrder(t *testing.T) {
+	for _, n := range []int{0, 1, batch, batch + 1, 10*batch + 3} {
+		next := 0
+		err := inOrder(n, func(i int) (int, error) { return i, nil }, func(i int) error {
+			if i != next {
+				return fmt.Errorf("%d instead of %d", i, next)
+			}
+			next++
+			return nil
+		})
+		if err != nil || next != n {
+			t.Errorf("%d of %d: %v", next, n, err)
+		}
+	}
+	boom := fmt.Errorf("boom")
+	fail := func(i int) (int, error) {
+		if i == 100 {
+			return 0, boom
+		}
+		return i, nil
+	}
+	if err := inOrder(1000, fail, func(int) error { return nil }); err != boom {
+		t.Errorf("producing: %v", err)
+	}
+	if err := inOrder(1000, func(i int) (int, error) { return i, nil }, func(int) error { return boom }); err != boom {
+		t.Errorf("using: %v", err)
+	}
+}
+
+// TestCertificate: material that comes later is optional, and asked for once.
+func TestCertificate(t *testing.T) {
+	l := newTestLab("cert")
+	_, p := l.node("r1", "linux")
+	p.Files = []plan.File{
+		{Path: "a.key", Mode: 0o600, Certificate: "tls.key"}, {Path: "b.key", Mode: 0o600, Certificate: "tls.key"}, {Path: "tls", Mode: 0o644, Content: []byte("x")},
+	}
+	for _, o := range l.mustRender(t).Objects {
+		d, ok := o.Object.(*appsv1.Deployment)
+		if !ok || d.Name != "r1" {
+			continue
+		}
+		for _, v := range d.Spec.Template.Spec.Volumes {
+			if v.Name == volumeFiles && len(v.Projected.Sources) != 2 {
+				t.Errorf("%d sources", len(v.Projected.Sources))
+			}
+		}
+	}
+}
