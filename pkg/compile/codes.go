@@ -18,6 +18,7 @@ const (
 	CodeUnknownGroup    diag.Code = "group-unknown"
 	CodeNoImage         diag.Code = "image-missing"
 	CodeBadAddress      diag.Code = "bad-address"
+	CodeMgmtSubnet      diag.Code = "mgmt-subnet-assumed"
 	CodeBadBind         diag.Code = "bad-bind"
 	CodeBadVolume       diag.Code = "bad-volume"
 	CodeBadPort         diag.Code = "bad-port"
@@ -64,6 +65,7 @@ func Codes() map[diag.Code]string {
 		CodeUnknownGroup:    "a group is named that the file does not define",
 		CodeNoImage:         "a node has no image",
 		CodeBadAddress:      "an address or prefix is malformed or does not fit",
+		CodeMgmtSubnet:      "the management subnet is taken from the nodes' addresses",
 		CodeBadBind:         "a bind is not source:target[:mode]",
 		CodeBadVolume:       "a volume is not [name:]target[:options]",
 		CodeBadPort:         "a port is not in Docker's syntax",

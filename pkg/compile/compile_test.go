@@ -450,3 +450,30 @@ func TestMapName(t *testing.T) {
 		}
 	}
 }
+
+// TestAssumedManagementSubnet has addresses for a network that the file does not describe.
+func TestAssumedManagementSubnet(t *testing.T) {
+	tests := []struct{ first, second, subnet, gateway string }{
+		{"192.168.79.1", "192.168.79.2", "192.168.79.0/24", "192.168.79.3"},
+		{"10.0.1.10", "10.0.2.10", "10.0.0.0/22", "10.0.0.1"},
+		{"172.20.20.5", "172.20.20.6", "172.20.20.0/24", "172.20.20.1"},
+	}
+	for _, tt := range tests {
+		l, diags := compileText(t, "name: t\ntopology:\n  defaults: {kind: linux, image: a}\n  nodes:\n    a: {mgmt-ipv4: "+tt.first+"}\n    b: {mgmt-ipv4: "+tt.second+"}\n    c:\n", nil, Options{})
+		for _, d := range diags {
+			if d.Severity == diag.Error {
+				t.Errorf("unexpected: %s", d)
+			}
+		}
+		if m := l.Mgmt.IPv4; m.Subnet.String() != tt.subnet || m.Gateway.String() != tt.gateway {
+			t.Errorf("%s and %s: subnet %s, gateway %s, want %s, %s", tt.first, tt.second, m.Subnet, m.Gateway, tt.subnet, tt.gateway)
+		}
+		if warned := len(diags) == 1; warned != (tt.subnet != "172.20.20.0/24") {
+			t.Errorf("%s: %v", tt.first, diags)
+		}
+	}
+	_, diags := compileText(t, "name: t\ntopology:\n  defaults: {kind: linux, image: a}\n  nodes:\n    a: {mgmt-ipv4: 10.0.0.1}\n    b: {mgmt-ipv4: 192.168.0.1}\n", nil, Options{})
+	if len(diags) != 2 || diags[0].Code != CodeBadAddress {
+		t.Errorf("addresses with nothing in common: %v", diags)
+	}
+}

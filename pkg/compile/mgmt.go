@@ -53,8 +53,69 @@ func (c *compiler) compileMgmt() {
 			c.lab.Mgmt.MTU = mtu
 		}
 	}
-	c.lab.Mgmt.IPv4 = c.mgmtFamily(v4, m.IPv4Gateway, m.IPv4Range, defaultIPv4)
-	c.lab.Mgmt.IPv6 = c.mgmtFamily(v6, m.IPv6Gateway, m.IPv6Range, defaultIPv6)
+	c.lab.Mgmt.IPv4 = c.mgmtFamily(v4, m.IPv4Gateway, m.IPv4Range, c.defaultSubnet(v4, defaultIPv4, 24, 16))
+	c.lab.Mgmt.IPv6 = c.mgmtFamily(v6, m.IPv6Gateway, m.IPv6Range, c.defaultSubnet(v6, defaultIPv6, 64, 48))
+}
+
+// defaultSubnet is the subnet of a family for which the file has none: the
+// default, or else the one that the addresses on the nodes have in common. Labs
+// for an existing network of the container engine name addresses and no subnet.
+// The common prefix has between least and most bits.
+func (c *compiler) defaultSubnet(written topology.Str, fallback netip.Prefix, most, least int) netip.Prefix {
+	if written.Value != "auto" {
+		return fallback
+	}
+	var common netip.Prefix
+	var at diag.Pos
+	for _, def := range c.f.Topology.Nodes.Items {
+		if def.Node == nil {
+			continue
+		}
+		s := def.Node.MgmtIPv4
+		if fallback.Addr().Is6() {
+			s = def.Node.MgmtIPv6
+		}
+		a, err := netip.ParseAddr(s.Value)
+		if err != nil || a.Is4() != fallback.Addr().Is4() {
+			continue
+		}
+		if fallback.Contains(a) {
+			return fallback
+		}
+		if !common.IsValid() {
+			common, at = netip.PrefixFrom(a, most).Masked(), s.Pos
+		}
+		for !common.Contains(a) && common.Bits() > least {
+			common = netip.PrefixFrom(common.Addr(), common.Bits()-1).Masked()
+		}
+		if !common.Contains(a) {
+			return fallback
+		}
+	}
+	if !common.IsValid() {
+		return fallback
+	}
+	c.diags.Warnf(CodeMgmtSubnet, at, "set it under mgmt", "the file has no management subnet, and its addresses are not in %s; %s is used", fallback, common)
+	return common
+}
+
+// firstGateway is the first host of a subnet that no node has for itself.
+func (c *compiler) firstGateway(subnet netip.Prefix) netip.Addr {
+	own := map[netip.Addr]bool{}
+	for _, def := range c.f.Topology.Nodes.Items {
+		if def.Node != nil {
+			for _, s := range []topology.Str{def.Node.MgmtIPv4, def.Node.MgmtIPv6} {
+				if a, err := netip.ParseAddr(s.Value); err == nil {
+					own[a] = true
+				}
+			}
+		}
+	}
+	a := subnet.Addr().Next()
+	for own[a] {
+		a = a.Next()
+	}
+	return a
 }
 
 func (c *compiler) mgmtFamily(subnet, gateway, within topology.Str, fallback netip.Prefix) lab.MgmtFamily {
@@ -87,6 +148,9 @@ func (c *compiler) mgmtFamily(subnet, gateway, within topology.Str, fallback net
 		f.Subnet = p.Masked()
 	}
 	f.Gateway = f.Subnet.Addr().Next()
+	if subnet.Value == "auto" && f.Subnet != defaultIPv4 && f.Subnet != defaultIPv6 {
+		f.Gateway = c.firstGateway(f.Subnet)
+	}
 	if gateway.Value != "" {
 		if a, ok := c.address(gateway, "management gateway", false); ok {
 			if f.Subnet.Contains(a) {

@@ -224,6 +224,12 @@ func (c *compiler) compileConfigFiles(n *node) {
 		c.diags.Errorf(CodeConfigConflict, enforce.Pos, "add startup-config, or remove enforce-startup-config", "node %q enforces a startup-config and has none", n.Name)
 	}
 	l := r.str(func(d *topology.NodeDef) topology.Str { return d.License })
+	if l.Value == "" && n.kind != nil && n.kind.License.Policy == "required" && c.o.AllowMissing {
+		ref := c.files.bytes(nil, 0o644, "license")
+		ref.Placeholder, ref.Secret = true, true
+		n.License = &ref
+		c.diags.Warnf(CodeFilePlaceholder, n.Pos, "add license: before you deploy", "node %q of kind %s has no licence; an empty file stands in for it", n.Name, n.WrittenKind)
+	}
 	if l.Value != "" {
 		if ref, _, ok := c.files.text(l.Value, l.Pos, "license", "embedded.lic"); ok {
 			ref.Secret = true
