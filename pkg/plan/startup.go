@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"path"
 	"regexp"
@@ -192,8 +193,14 @@ func (d *draft) render(text string) (string, bool) {
 }
 
 // expandEnv replaces $X and ${X} where X is set and not empty, and ${X:-d} and
-// ${X:=d} by d where it is not; everything else stays, $$ becomes $.
+// ${X:=d} by d where it is not; $$ becomes $. What is not set stays, ${X} as $X.
 func expandEnv(text string, env map[string]string) (out string, err error) {
+	// The parser panics on some malformed references.
+	defer func() {
+		if recover() != nil {
+			out, err = "", errors.New("a ${...} reference is malformed")
+		}
+	}()
 	list := make([]string, 0, len(env))
 	for _, k := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, k+"="+env[k])

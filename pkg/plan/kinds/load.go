@@ -1,14 +1,13 @@
 package kinds
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -83,19 +82,22 @@ func (l *loader) read(file string) {
 		l.problems.Errorf(CodeKindFile, at, "", "%v", err)
 		return
 	}
-	var strict Kind
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(&strict); err != nil && !errors.Is(err, io.EOF) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
 		l.yamlProblems(at, err)
 		return
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) == 0 {
+	if len(doc.Content) == 0 {
 		l.problems.Errorf(CodeKindFile, at, "", "the file holds no kind")
 		return
 	}
-	s := &source{file: at.File, node: doc.Content[0], name: strict.Name}
+	s := &source{file: at.File, node: doc.Content[0]}
+	if !l.check(s) {
+		return
+	}
+	if name := value(s.node, "name"); name != nil {
+		s.name = name.Value
+	}
 	at.Line, at.Column = s.node.Line, s.node.Column
 	switch {
 	case s.name == "":
@@ -105,6 +107,25 @@ func (l *loader) read(file string) {
 	default:
 		l.sources[s.name] = s
 	}
+}
+
+// check tells of unknown fields and of values of the wrong type. The built-in
+// entries, which have no base, are decoded once only, when they are resolved.
+func (l *loader) check(s *source) bool {
+	ok := true
+	unknownFields(s.node, reflect.TypeFor[Kind](), func(key *yaml.Node) {
+		ok = false
+		l.problems.Errorf(CodeKindFile, diag.Pos{File: s.file, Line: key.Line, Column: key.Column},
+			"docs/kinds.md lists the fields", "unknown field %s", key.Value)
+	})
+	if l.base == nil || !ok {
+		return ok
+	}
+	if err := s.node.Decode(&Kind{}); err != nil {
+		l.yamlProblems(diag.Pos{File: s.file}, err)
+		return false
+	}
+	return true
 }
 
 // yamlLine is how the YAML library tells a position in its messages.
@@ -121,9 +142,6 @@ func (l *loader) yamlProblems(at diag.Pos, err error) {
 		if m := yamlLine.FindStringSubmatch(line); m != nil {
 			pos.Line, _ = strconv.Atoi(m[1])
 			text = m[2]
-		}
-		if field, rest, ok := strings.Cut(text, " not found in type "); ok && rest != "" {
-			text = "unknown " + field
 		}
 		l.problems.Errorf(CodeKindFile, pos, "docs/kinds.md lists the fields", "%s", text)
 	}

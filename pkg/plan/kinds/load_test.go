@@ -60,7 +60,7 @@ func TestLoadAddsAndOverrides(t *testing.T) {
 
 func TestLoadTellsProblems(t *testing.T) {
 	for _, tt := range []struct{ name, file, want string }{
-		{"unknown field", "name: a\ndescription: x\ncontainer:\n  enw: {}\n", "kinds/a.yaml:4: error: unknown field enw"},
+		{"unknown field", "name: a\ndescription: x\ncontainer:\n  enw: {}\n", "kinds/a.yaml:4:3: error: unknown field enw"},
 		{"wrong type", "name: a\nvm: perhaps\n", "kinds/a.yaml:2: error: cannot unmarshal"},
 		{"syntax", "name: a\n  b: c\n", "kinds/a.yaml:2: error: "},
 		{"no name", "description: x\n", "kinds/a.yaml:1:1: error: the kind has no name"},
