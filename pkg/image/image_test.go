@@ -1,0 +1,141 @@
+package image
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// serve starts a registry that counts requests and refuses layers and a repository.
+func serve(t *testing.T) (host string, requests *int) {
+	t.Helper()
+	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	count := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		count++
+		if strings.Contains(r.URL.Path, "/private/") {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://"), &count
+}
+
+func makeImage(t *testing.T, arch string) v1.Image {
+	t.Helper()
+	img, err := random.Image(64, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", arch
+	config.Config = v1.Config{
+		Entrypoint: []string{"/init"}, Cmd: []string{"run"}, User: "frr", Labels: map[string]string{"a": "b"},
+		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "check"}, Retries: 2},
+	}
+	img, err = mutate.ConfigFile(img, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+func push(t *testing.T, image string, img v1.Image) string {
+	t.Helper()
+	ref, err := name.ParseReference(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(ref, img); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest.String()
+}
+
+func TestResolve(t *testing.T) {
+	host, requests := serve(t)
+	digest := push(t, host+"/net/frr:1", makeImage(t, "amd64"))
+	push(t, host+"/net/arm:1", makeImage(t, "arm64"))
+	index := mutate.AppendManifests(empty.Index,
+		mutate.IndexAddendum{Add: makeImage(t, "amd64"), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}},
+		mutate.IndexAddendum{Add: makeImage(t, "arm64"), Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "arm64"}}})
+	ref, err := name.ParseReference(host + "/net/multi:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.WriteIndex(ref, index); err != nil {
+		t.Fatal(err)
+	}
+	r := &Resolver{
+		CacheDir: t.TempDir(), Keychain: authn.NewMultiKeychain(), Insecure: []string{host},
+		Mirrors: map[string]string{"index.docker.io": host, "quay.io": host},
+	}
+	info, err := r.Resolve(t.Context(), "quay.io/net/frr:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Digest != digest || info.User != "frr" || info.Entrypoint[0] != "/init" || info.Healthcheck == nil || info.Healthcheck.Retries != 2 || info.Platforms[0] != "linux/amd64" {
+		t.Errorf("%+v", info)
+	}
+	if info, err := r.Resolve(t.Context(), host+"/net/multi:1"); err != nil || strings.Join(info.Platforms, " ") != "linux/amd64 linux/arm64" {
+		t.Errorf("%+v, %v", info, err)
+	}
+	byDigest := "quay.io/net/frr@" + digest
+	if _, err := r.Resolve(t.Context(), byDigest); err != nil {
+		t.Fatal(err)
+	}
+	before := *requests
+	if _, err := r.Resolve(t.Context(), byDigest); err != nil || *requests != before {
+		t.Errorf("an image by digest is asked for again: %v", err)
+	}
+	for image, want := range map[string]string{
+		"quay.io/net/none:1":        "does not have it",
+		"quay.io/private/frr:1":     "does not let you read it",
+		"quay.io/net/arm:1":         "it is for linux/arm64",
+		"Not A Name":                "could not parse reference",
+		"127.0.0.1:1/unreachable:1": "refused",
+	} {
+		if _, err := r.Resolve(t.Context(), image); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), image) {
+			t.Errorf("%s: %v, want %q", image, err, want)
+		}
+	}
+}
+
+func TestPin(t *testing.T) {
+	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for image, want := range map[string]string{
+		"alpine":                "alpine@" + digest,
+		"alpine:3":              "alpine@" + digest,
+		"quay.io:443/a/b:1.0":   "quay.io:443/a/b@" + digest,
+		"quay.io/a/b@" + digest: "quay.io/a/b@" + digest,
+	} {
+		if got, err := Pin(image, digest); got != want || err != nil {
+			t.Errorf("Pin(%q) = %q, %v, want %q", image, got, err, want)
+		}
+	}
+	if _, err := Pin("Not A Name", digest); err == nil {
+		t.Error("a name that is none was pinned")
+	}
+}
