@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"sync"
 	"text/template"
 
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -17,6 +18,7 @@ type Builtin struct {
 	catalogue *kinds.Catalogue
 	texts     *texts
 	configs   *texts
+	files     sync.Map
 }
 
 // Option changes how a Builtin plans.

@@ -21,7 +21,7 @@ func (d *draft) files() {
 			file.Mode = cmp.Or(f.Mode, 0o644)
 			file.Secret = f.Certificate == "tls.key"
 			if f.Template != "" {
-				file.Content = []byte(d.templateFile(f.Template, d.data))
+				file.Content = d.templateFile(f.Template, d.data)
 			} else if f.Content != "" {
 				file.Content = []byte(d.expand(f.Content))
 			}

@@ -86,7 +86,7 @@ func (d *draft) srsimConfig() (string, bool) {
 	} else if _, off := d.data.Env["CLAB_SROS_DISABLE_COMPONENT_CONFIG"]; !off {
 		x.Cards = d.srsimProvision()
 	}
-	return joinLines(d.templateFile(name, x), users), true
+	return joinLines(string(d.templateFile(name, x)), users), true
 }
 
 // srsimProvision lists the commands for the node's cards and their power.

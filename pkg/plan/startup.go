@@ -100,9 +100,9 @@ func (d *draft) defaultStartup(target string) (File, bool) {
 	}
 	f := d.startupFile(target)
 	if rule.Default != "" {
-		f.Content = []byte(d.templateFile(rule.Default, d.configData()))
+		f.Content = d.templateFile(rule.Default, d.configData())
 	}
-	f.Content = append(f.Content, d.appended()...)
+	f.Content = slices.Concat(f.Content, d.appended())
 	return f, true
 }
 
@@ -120,7 +120,7 @@ func (d *draft) appended() []byte {
 	if d.kind.Startup.Append == "" {
 		return nil
 	}
-	return []byte(d.templateFile(d.kind.Startup.Append, d.configData()))
+	return d.templateFile(d.kind.Startup.Append, d.configData())
 }
 
 // userStartup is the user's configuration as the device gets it.
@@ -134,7 +134,7 @@ func (d *draft) userStartup(target string) (File, bool) {
 	case cfg.File.Placeholder:
 	case rule.Partial == "merge" && cfg.Partial:
 		d.data.PartialCfg = text
-		text = d.templateFile(rule.Default, d.configData())
+		text = string(d.templateFile(rule.Default, d.configData()))
 	case rule.Raw:
 	default:
 		var ok bool
@@ -142,7 +142,7 @@ func (d *draft) userStartup(target string) (File, bool) {
 			return f, false
 		}
 		if rule.Partial == "append" && cfg.Partial {
-			text = joinLines(d.templateFile(rule.Default, d.configData()), text)
+			text = joinLines(string(d.templateFile(rule.Default, d.configData())), text)
 		}
 	}
 	if more := d.appended(); len(more) > 0 {

@@ -29,7 +29,7 @@ func (d *draft) step(s *kinds.Step) Step {
 	case s.Write != nil:
 		out.Write = &WriteStep{
 			Path: s.Write.Path, Mode: cmp.Or(s.Write.Mode, 0o644),
-			Content: []byte(d.templateFile(s.Write.Template, d.data)),
+			Content: d.templateFile(s.Write.Template, d.data),
 		}
 	case s.CLI != nil:
 		out.CLI = &CLIStep{Argv: d.expandAll(s.CLI.Argv)}

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"fmt"
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -93,16 +93,46 @@ func (d *draft) holds(when string) bool {
 	return when == "" || strings.TrimSpace(d.expand(when)) != ""
 }
 
-// templateFile is the text of a template file of the catalogue, executed.
-func (d *draft) templateFile(name string, data any) string {
-	raw, err := d.planner.catalogue.Template("templates/" + name)
+// templateFile is a template file of the catalogue, executed. One without
+// anything to execute is shared between plans.
+func (d *draft) templateFile(name string, data any) []byte {
+	file, err := d.planner.file(name)
 	if err == nil {
-		var out string
-		if out, err = d.planner.texts.execute(name, string(raw), data); err == nil {
-			return out
+		if file.tmpl == nil {
+			return file.static
+		}
+		var b bytes.Buffer
+		b.Grow(2 * len(file.static))
+		if err = file.tmpl.Execute(&b, data); err == nil {
+			return b.Bytes()
 		}
 	}
-	d.problems.Errorf(CodeKindData, d.node.Pos, "correct the template file", "%s",
-		fmt.Sprintf("node %q: template %s of kind %s: %v", d.node.Name, name, d.kind.Name, err))
-	return ""
+	d.problems.Errorf(CodeKindData, d.node.Pos, "correct the template file", "node %q: template %s of kind %s: %v",
+		d.node.Name, name, d.kind.Name, err)
+	return nil
+}
+
+// textFile is a template file; tmpl is nil where there is nothing to execute.
+type textFile struct {
+	static []byte
+	tmpl   *template.Template
+}
+
+// file reads and parses a template file at its first use.
+func (b *Builtin) file(name string) (*textFile, error) {
+	if f, ok := b.files.Load(name); ok {
+		return f.(*textFile), nil
+	}
+	raw, err := b.catalogue.Template("templates/" + name)
+	if err != nil {
+		return nil, err
+	}
+	f := &textFile{static: raw}
+	if bytes.Contains(raw, []byte("{{")) {
+		if f.tmpl, err = b.texts.parse(name, string(raw)); err != nil {
+			return nil, err
+		}
+	}
+	b.files.Store(name, f)
+	return f, nil
 }

@@ -1,8 +1,9 @@
 #!/bin/bash
 # Configures SR Linux at its first boot: the lines that its release knows, the
 # certificate, the defaults of the lab, then the user's own. A node that has a
-# saved configuration keeps it.
+# saved configuration keeps it. The arguments are DNS servers.
 set -u
+resolvers=$*
 cli=/opt/srlinux/bin/sr_cli
 tls=/opt/clab-tls
 work=/tmp/clab-commands
@@ -79,12 +80,12 @@ commands() {
 		set_ system management openconfig admin-state enable
 	fi
 	since 2503 && set_ system ndk-server admin-state enable
-{{- if .DNS}}{{if .DNS.Servers}}
-	local dns='system dns'
-	since 2603 && dns='system dns-instance clab-default'
-	set_ "$dns" network-instance mgmt
-	set_ "$dns" server-list '[{{range .DNS.Servers}} {{.}}{{end}} ]'
-{{- end}}{{end}}
+	if [ -n "$resolvers" ]; then
+		local dns='system dns'
+		since 2603 && dns='system dns-instance clab-default'
+		set_ "$dns" network-instance mgmt
+		set_ "$dns" server-list "[ $resolvers ]"
+	fi
 	cat /tmp/clab-default-config
 }
 
