@@ -302,8 +302,17 @@ func (c *compiler) checkVocabulary() {
 			c.diags.Errorf(CodeFieldRefused, firstPos[path], "remove it", "%s is refused%s: %s", lastPart(path), more, field.Here)
 			continue
 		}
-		c.diags.Warnf(CodeFieldIgnored, firstPos[path], "", "%s has no effect in a cluster%s: %s", lastPart(path), more, strings.TrimSuffix(field.Here, "."))
+		c.diags.Warnf(CodeFieldIgnored, firstPos[path], "", "%s has no effect in a cluster%s: %s", lastPart(path), more, asReason(field.Here))
 	}
+}
+
+// asReason makes a sentence of the vocabulary the end of another one.
+func asReason(sentence string) string {
+	sentence = strings.TrimSuffix(sentence, ".")
+	if strings.HasPrefix(sentence, "Kubernetes ") {
+		return sentence
+	}
+	return strings.ToLower(sentence[:1]) + sentence[1:]
 }
 
 func lastPart(path string) string { return path[strings.LastIndex(path, ".")+1:] }

@@ -126,6 +126,6 @@ func (c *compiler) nameNodes() {
 	if len(shown) > 8 {
 		shown = append(append([]string{}, mapped[:8]...), fmt.Sprintf("and %d more", len(mapped)-8))
 	}
-	c.diags.Warnf(CodeNameMapped, diag.Pos{File: c.f.Path, Line: c.f.Topology.Pos.Line}, "either spelling works on the command line; inside the device the name stays as written",
+	c.diags.Warnf(CodeNameMapped, c.order[0].Pos, "either spelling works on the command line; inside the device the name stays as written",
 		"Kubernetes cannot carry some node names and shows %s", strings.Join(shown, ", "))
 }

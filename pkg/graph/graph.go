@@ -215,10 +215,16 @@ func (g *Graph) placeUnknown() {
 	}
 	walk()
 	for _, i := range order {
-		if g.Nodes[i].level == unknown {
+		if g.Nodes[i].level == unknown && len(near[i]) > 0 {
 			g.Nodes[i].level = 0
 			queue = append(queue, i)
 			walk()
+		}
+		deepest = max(deepest, g.Nodes[i].level)
+	}
+	for i := range g.Nodes {
+		if g.Nodes[i].level == unknown { // no links at all
+			g.Nodes[i].level = deepest + 1
 		}
 	}
 }

@@ -3,9 +3,9 @@ package graph
 import (
 	_ "embed"
 	"fmt"
-	"hash/fnv"
 	"html/template"
 	"io"
+	"maps"
 	"math"
 	"slices"
 
@@ -79,12 +79,13 @@ func HTML(w io.Writer, g *Graph) error {
 	height := float64(len(g.Levels)*(boxHeight+gapY)-gapY) + 2*margin
 	boxes := make([]box, len(g.Nodes))
 	counts := map[string]int{}
+	colors := kindColors(g)
 	for y, row := range g.Levels {
 		rowWidth := float64(len(row)*(boxWidth+gapX) - gapX)
 		for x, i := range row {
 			n := g.Nodes[i]
 			boxes[i] = box{
-				Node: n, Index: i, Color: colorOf(n),
+				Node: n, Index: i, Color: colors[n.Kind],
 				X:     (width-rowWidth)/2 + float64(x*(boxWidth+gapX)),
 				Y:     margin + float64(y*(boxHeight+gapY)),
 				Title: title(n),
@@ -96,7 +97,7 @@ func HTML(w io.Writer, g *Graph) error {
 	}
 	var legend []kindColor
 	for kind, n := range counts {
-		legend = append(legend, kindColor{kind, colorOf(Node{Kind: kind}), n})
+		legend = append(legend, kindColor{kind, colors[kind], n})
 	}
 	slices.SortFunc(legend, func(a, b kindColor) int {
 		if a.Kind < b.Kind {
@@ -135,14 +136,19 @@ func title(n Node) string {
 	return text
 }
 
-// colorOf gives each kind a hue of its own.
-func colorOf(n Node) template.CSS {
-	if n.Outside {
-		return "hsl(0 0% 92%)"
+// kindColors gives each kind of the graph a hue, as far apart as they can be. What
+// is outside the lab has no kind and is grey.
+func kindColors(g *Graph) map[string]template.CSS {
+	colors := map[string]template.CSS{}
+	for _, n := range g.Nodes {
+		colors[n.Kind] = ""
 	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(n.Kind))
-	return template.CSS(fmt.Sprintf("hsl(%d 62%% 86%%)", h.Sum32()%360))
+	delete(colors, "")
+	for i, kind := range slices.Sorted(maps.Keys(colors)) {
+		colors[kind] = template.CSS(fmt.Sprintf("hsl(%d 62%% 86%%)", (190+i*360/len(colors))%360))
+	}
+	colors[""] = "hsl(0 0% 92%)"
+	return colors
 }
 
 // curves draws the edges; parallel ones are fanned out.
