@@ -58,7 +58,7 @@ func TestLayout(t *testing.T) {
 		}
 		rows = append(rows, strings.Join(names, " "))
 	}
-	want := []string{`le"af1 spine1`, "lan", "pc2 pc10", "worker 192.0.2.9", "alone"}
+	want := []string{`le"af1 spine1`, "lan", "pc2 pc10", "192.0.2.9 worker", "alone"}
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Error(diff)
 	}
