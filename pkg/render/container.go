@@ -181,19 +181,20 @@ func (p *podRenderer) planMount(m member, i int, mount plan.Mount) corev1.Volume
 }
 
 func (p *podRenderer) warnVolume(n *lab.Node, mount plan.Mount) {
-	pos := n.Pos
+	pos := n.Pos // the bind's own line, which many nodes may share: told once
 	for _, m := range n.Mounts {
 		if m.Target == mount.Target {
 			pos = m.Pos
 		}
 	}
 	p.diags.Warnf(CodeVolumeEmpty, pos, "bind the files that the device needs there",
-		"node %q: the volume at %s starts empty; Docker would copy the image's files into it", n.Name, mount.Target)
+		"the volume at %s starts empty; Docker would copy the image's files into it", mount.Target)
 }
 
 // tmpfs reads the options of a tmpfs and returns its size in bytes, 0 for none.
 func (p *podRenderer) tmpfs(n *lab.Node, target, options string) int64 {
 	var size int64
+	var ignored []string
 	for option := range strings.SplitSeq(options, ",") {
 		key, text, _ := strings.Cut(option, "=")
 		switch key {
@@ -204,8 +205,11 @@ func (p *podRenderer) tmpfs(n *lab.Node, target, options string) int64 {
 				p.diags.Errorf(CodeQuantity, n.Pos, "write a size such as size=64m", "node %q: tmpfs %s has the size %q", n.Name, target, text)
 			}
 		default:
-			p.diags.Warnf(CodeTmpfsOption, n.Pos, "", "node %q: the option %q of tmpfs %s is ignored; a Pod can only limit its size", n.Name, option, target)
+			ignored = append(ignored, option)
 		}
+	}
+	if len(ignored) > 0 {
+		p.diags.Warnf(CodeTmpfsOption, n.Pos, "", "node %q: tmpfs %s loses %s; a Pod can only limit its size", n.Name, target, strings.Join(ignored, ","))
 	}
 	return size
 }
