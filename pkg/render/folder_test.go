@@ -31,7 +31,7 @@ func TestFolder(t *testing.T) {
 	slices.Sort(names)
 	want := []string{
 		"controller.yaml", "kustomization.yaml", "lab.yaml", "namespace.yaml", "nodes/vm.yaml",
-		"secrets/.gitignore", "secrets/kustomization.yaml", "secrets/vm.yaml", "secrets/wire-key.yaml",
+		"secrets/.gitignore", "secrets/kustomization.yaml", "secrets/lab.yaml", "secrets/nodes/vm.yaml",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("files %v", names)
@@ -142,13 +142,13 @@ func TestWriteFolderSecrets(t *testing.T) {
 	if _, err := WriteFolder(dir, folderOf(t, policy())); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(filepath.Join(dir, "secrets/vm.yaml"))
+	info, err := os.Stat(filepath.Join(dir, "secrets/nodes/vm.yaml"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
 	// The secrets are gone with the next render that has none.
 	result, err := WriteFolder(dir, folderOf(t, sharedPod()))
-	if err != nil || !slices.Contains(result.Removed, "secrets/vm.yaml") {
+	if err != nil || !slices.Contains(result.Removed, "secrets/nodes/vm.yaml") {
 		t.Errorf("%+v %v", result, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "secrets")); err == nil {

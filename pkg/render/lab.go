@@ -29,7 +29,7 @@ const (
 	groupNamespace  = "namespace.yaml"
 	groupLab        = "lab.yaml"
 	groupController = "controller.yaml"
-	groupWireKey    = "secrets/wire-key.yaml"
+	groupWireKey    = "secrets/lab.yaml"
 )
 
 // labObjects are the objects that the lab has once.

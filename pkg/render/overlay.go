@@ -219,11 +219,11 @@ func groupOf(kind, name string, labels map[string]string) string {
 	case kind == "Secret" && name == WireKeySecret:
 		return groupWireKey
 	case kind == "Secret" && pod != "":
-		return secretsFolder + "/" + pod + ".yaml"
+		return secretsFolder + "/" + nodeGroup(pod)
 	case kind == "Secret":
 		return secretsFolder + "/overlay.yaml"
 	case pod != "":
-		return "nodes/" + pod + ".yaml"
+		return nodeGroup(pod)
 	case labels[LabelComponent] == ComponentController:
 		return groupController
 	case labels[LabelComponent] == ComponentLab:

@@ -200,7 +200,7 @@ func TestLargeFile(t *testing.T) {
 			}
 		case *corev1.Secret:
 			secrets++
-			if o.Group != "secrets/r1.yaml" || !o.Secret {
+			if o.Group != "secrets/nodes/r1.yaml" || !o.Secret {
 				t.Errorf("secret in %s", o.Group)
 			}
 		}

@@ -75,7 +75,7 @@ func (p *podRenderer) render() []Object {
 			out = append(out, Object{Group: group, Object: o, Source: source.Source(), Secret: isSecret(o)})
 		}
 	}
-	nodes, secrets := "nodes/"+p.pod.Name+".yaml", "secrets/"+p.pod.Name+".yaml"
+	nodes, secrets := nodeGroup(p.pod.Name), secretsFolder+"/"+nodeGroup(p.pod.Name)
 	for _, s := range staged.secrets {
 		add(secrets, p.primary, s)
 	}
@@ -101,6 +101,10 @@ func (p *podRenderer) render() []Object {
 	add(nodes, p.primary, p.deployment(staged))
 	return out
 }
+
+// nodeGroup is the file of a Pod's objects; its Secrets are in a file of the same
+// path in the secrets' folder.
+func nodeGroup(pod string) string { return "nodes/" + pod + ".yaml" }
 
 // checkHostNetwork refuses what needs a wire, which a Pod in the worker's
 // network namespace cannot have.

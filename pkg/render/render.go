@@ -58,7 +58,7 @@ type Output struct {
 type Object struct {
 	// Group is the file of a rendered folder that the object belongs to:
 	// "namespace.yaml", "lab.yaml", "controller.yaml", "nodes/r1.yaml",
-	// "secrets/r1.yaml".
+	// "secrets/lab.yaml", "secrets/nodes/r1.yaml".
 	Group string
 	// Object is a typed API object; after an overlay it may be unstructured.
 	Object runtime.Object

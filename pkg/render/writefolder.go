@@ -15,7 +15,8 @@ import (
 )
 
 // manifestFile lists what c9s wrote into a folder: a line a file with the SHA-256
-// of its contents, two spaces and its path, as sha256sum(1) has it.
+// of its contents, two spaces and its path, as sha256sum(1) has it. Of secrets it
+// says "-": the list may be committed, and a digest tells whether a guess is right.
 const manifestFile = ".c9s-manifest"
 
 // FolderResult tells what WriteFolder did, by sorted path.
@@ -116,7 +117,7 @@ func (w *folderWriter) ours(name string, have []byte) bool {
 // meets half a file.
 func (w *folderWriter) replace(name string, data []byte) error {
 	mode, folderMode := fs.FileMode(0o644), fs.FileMode(0o755)
-	if strings.HasPrefix(name, secretsFolder+"/") {
+	if secretFile(name) {
 		mode, folderMode = 0o600, 0o700
 	}
 	if folder := path.Dir(name); folder != "." {
@@ -151,11 +152,15 @@ func (w *folderWriter) remove(name string) (bool, error) {
 	if err := w.root.Remove(name); err != nil {
 		return false, fmt.Errorf("removing %s from %s: %w", name, w.dir, err)
 	}
-	if folder := path.Dir(name); folder != "." {
-		_ = w.root.Remove(folder) // fails, as it should, while there is something in it
+	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+		if w.root.Remove(folder) != nil { // as long as there is something in it
+			break
+		}
 	}
 	return true, nil
 }
+
+func secretFile(name string) bool { return strings.HasPrefix(name, secretsFolder+"/") }
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
@@ -188,7 +193,11 @@ func (w *folderWriter) writeManifest() error {
 	var b bytes.Buffer
 	b.WriteString(fileHeader)
 	for _, name := range slices.Sorted(maps.Keys(w.files)) {
-		fmt.Fprintf(&b, "%s  %s\n", digest(w.files[name]), name)
+		sum := "-"
+		if !secretFile(name) {
+			sum = digest(w.files[name])
+		}
+		fmt.Fprintf(&b, "%s  %s\n", sum, name)
 	}
 	if have, err := w.root.ReadFile(manifestFile); err == nil && bytes.Equal(have, b.Bytes()) {
 		return nil
