@@ -64,11 +64,10 @@ func (f *topoFlags) ref(args []string) (string, error) {
 
 // compiled is the outcome of parse and compile.
 type compiled struct {
-	lab     *lab.Lab
-	diags   []diag.Diagnostic
-	source  *topology.Source
-	kinds   *kinds.Catalogue
-	catalog []diag.Diagnostic
+	lab    *lab.Lab
+	diags  []diag.Diagnostic
+	source *topology.Source
+	kinds  *kinds.Catalogue
 }
 
 // compileOptions are what a command adds to the flags.
@@ -151,7 +150,7 @@ func (f *topoFlags) loadPolicy(src *topology.Source) (*policy.Policy, []diag.Dia
 // choosePlanner picks the planner that the flags ask for. notice, if not empty,
 // is told once.
 func (f *topoFlags) choosePlanner(cat *kinds.Catalogue) (p plan.Planner, notice string, err error) {
-	builtin := plan.NewBuiltin(cat)
+	builtin := plan.NewBuiltin(cat, plan.WithTemplateFuncs(topology.TemplateFuncs()))
 	switch f.planner {
 	case "builtin":
 		return builtin, "", nil

@@ -10,7 +10,7 @@ import (
 
 // report prints diagnostics for people, a line each and the hint under it.
 func report(world IO, diags []diag.Diagnostic) {
-	for _, d := range diags {
+	for _, d := range diag.Collapse(diags) {
 		printDiagnostic(world.Err, d, world.Color)
 	}
 }

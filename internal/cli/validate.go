@@ -102,7 +102,7 @@ func (f *renderFlags) validate(ctx context.Context, world IO, ref string, quiet 
 		if _, all, err := f.renderLab(ctx, w, c, []render.ImageRule{}, folderState{}); err != nil {
 			return v, err
 		} else {
-			diags = all
+			diags = diag.Collapse(all)
 		}
 	}
 	v.OK = !hasErrors(diags)

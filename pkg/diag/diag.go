@@ -124,3 +124,29 @@ func (l *List) Count() (errors, warnings int) {
 	}
 	return errors, warnings
 }
+
+// Collapse makes one of the warnings that differ only in their position: the
+// first stays, and says how many more there are. Errors all stay.
+func Collapse(diags []Diagnostic) []Diagnostic {
+	index := map[Diagnostic]int{}
+	more := map[int]int{}
+	var out []Diagnostic
+	for _, d := range diags {
+		key := d
+		key.Line, key.Column = 0, 0
+		if first, seen := index[key]; seen && d.Severity == Warning {
+			more[first]++
+			continue
+		}
+		index[key] = len(out)
+		out = append(out, d)
+	}
+	for i, n := range more {
+		places := "places"
+		if n == 1 {
+			places = "place"
+		}
+		out[i].Message += fmt.Sprintf(" (and at %d more %s)", n, places)
+	}
+	return out
+}

@@ -79,13 +79,13 @@ func (d *draft) fill() {
 	d.plan.Files = sortedFiles(d.plan.Files)
 }
 
-// tellMissing warns of what the catalogue does not carry: once a lab and kind,
-// since the position is the file's.
+// tellMissing warns of what the catalogue does not carry: the same for every node
+// of the kind, so that diag.Collapse makes one of them.
 func (d *draft) tellMissing() {
 	if len(d.kind.Missing) == 0 {
 		return
 	}
-	d.problems.Warnf(CodeKindIncomplete, diag.Pos{File: d.node.Pos.File},
+	d.problems.Warnf(CodeKindIncomplete, d.node.Pos,
 		"the hook planner (c9s-planner) carries all of it", "kind %s: the built-in planner does not carry: %s",
 		d.kind.Name, strings.Join(d.kind.Missing, "; "))
 }

@@ -13,10 +13,10 @@ import (
 	"text/template"
 )
 
-// templateFuncs are the functions that containerlab gives to topology templates:
+// TemplateFuncs are the functions that containerlab gives to topology templates:
 // ToJSON, ToJSONPretty, arithmetic, seq, slice, and the namespaces strings, conv
 // and net.
-func templateFuncs() template.FuncMap {
+func TemplateFuncs() template.FuncMap {
 	return template.FuncMap{
 		"ToJSON": func(v any) string {
 			out, _ := json.Marshal(v)

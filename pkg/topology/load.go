@@ -40,7 +40,8 @@ func Load(src *Source, o Options) (*File, []diag.Diagnostic) {
 // ExpandEnv replaces $NAME and ${NAME} by the variables of env (NAME=value) where
 // they are set and not empty, ${NAME:-d}, ${NAME:=d}, ${NAME-d} and ${NAME=d} by
 // their default otherwise, and $$ by one dollar sign. References to unset
-// variables without a default, and names that begin with a digit, stay as they are.
+// variables without a default stay (as $NAME in either form), and so do names that
+// begin with a digit.
 func ExpandEnv(text string, env []string) (out string, err error) {
 	if !strings.Contains(text, "$") {
 		return text, nil

@@ -30,7 +30,7 @@ func renderTemplate(src *Source, varsFiles []string, diags *diag.List) ([]byte, 
 		diags.Errorf(CodeTemplate, templatePos(src, err), "correct the template; containerlab executes the whole file as a Go text/template", "%s", trimTemplateError(err))
 		return nil, false
 	}
-	tmpl, err := template.New(src.Base).Funcs(templateFuncs()).Parse(string(src.Data))
+	tmpl, err := template.New(src.Base).Funcs(TemplateFuncs()).Parse(string(src.Data))
 	if err != nil {
 		return fail(err)
 	}

@@ -13,8 +13,6 @@ import (
 const (
 	// CodeInterfaceName is an interface name that the kind cannot have.
 	CodeInterfaceName diag.Code = "interface-name"
-	// CodeInterfaceOverlap is two ends that come to the same Linux name.
-	CodeInterfaceOverlap diag.Code = "interface-overlap"
 )
 
 // vmName is the rule of every VM kind, matched by hand since it is the commonest.
@@ -237,29 +235,17 @@ func (k *Kind) nameError(name, why string) error {
 // once all links are known: one diagnostic for each end that breaks one.
 func (k *Kind) CheckInterfaces(n *lab.Node) []diag.Diagnostic {
 	var out []diag.Diagnostic
-	report := func(e *lab.Endpoint, code diag.Code, hint, format string, args ...any) {
-		out = append(out, diag.Diagnostic{
-			Code: code, Severity: diag.Error, Pos: e.Pos, Message: fmt.Sprintf(format, args...), Hint: hint,
-		})
-	}
 	var hint string
 	if k.Interfaces.Help != "" {
 		hint = "use " + k.Interfaces.Help
 	}
-	seen := make(map[string]*lab.Endpoint, len(n.Endpoints))
 	for _, e := range n.Endpoints {
-		switch why := k.refuses(e.Interface, n); why {
-		case "":
-		default:
-			report(e, CodeInterfaceName, hint, "interface %q of node %q (%s): %s", written(e), n.Name, k.Name, why)
-			continue
+		if why := k.refuses(e.Interface, n); why != "" {
+			out = append(out, diag.Diagnostic{
+				Code: CodeInterfaceName, Severity: diag.Error, Pos: e.Pos, Hint: hint,
+				Message: fmt.Sprintf("interface %q of node %q (%s): %s", written(e), n.Name, k.Name, why),
+			})
 		}
-		if first := seen[e.Interface]; first != nil {
-			report(e, CodeInterfaceOverlap, "give each link end of the node its own port",
-				"interfaces %q and %q of node %q are both %s", written(first), written(e), n.Name, e.Interface)
-			continue
-		}
-		seen[e.Interface] = e
 	}
 	return out
 }

@@ -144,7 +144,6 @@ func TestCheckInterfaces(t *testing.T) {
 		{"cisco_iol", "", "eth1 e1/4 eth0", "e1/4:interface-name eth0:interface-name"},
 		{"vyosnetworks_vyos", "", "eth1 eth0", "eth0:interface-name"},
 		{"generic_vm", "", "eth1 ens3", "ens3:interface-name"},
-		{"juniper_vmx", "", "eth1 eth1", "eth1:interface-overlap"},
 		{"juniper_crpd", "", "eth1 whatever", ""},
 		{"bridge", "", "eth1 anything", ""},
 	} {

@@ -1,0 +1,64 @@
+# c9s. `make help` lists the tasks.
+
+GO ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X github.com/c9s-lab/c9s/internal/cli.Version=$(VERSION)
+export CGO_ENABLED ?= 0
+
+# The race detector needs a C compiler; without one the tests run without it.
+CC_FOUND := $(shell command -v $${CC:-gcc} 2>/dev/null)
+RACE := $(if $(CC_FOUND),-race,)
+RACE_ENV := $(if $(CC_FOUND),CGO_ENABLED=1,)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the tasks
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/c9s for this machine
+	@mkdir -p bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/c9s ./cmd/c9s
+
+.PHONY: demo
+demo: build ## Render the demo lab (testdata/demo) into demo/ and show what is in it
+	@PATH="$(CURDIR)/bin:$$PATH" sh testdata/demo/demo.sh demo
+
+.PHONY: test
+test: lint ## Run the linters and all tests (what CI runs)
+	@test -n "$(RACE)" || echo "no C compiler (apt-get install gcc): the race detector is off"
+	$(RACE_ENV) $(GO) test $(RACE) -timeout 20m -cover ./...
+
+.PHONY: lint
+lint: ## gofmt, go vet and staticcheck
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "not gofmt-ed:"; echo "$$bad"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+.PHONY: cross
+cross: ## Build for every platform that is supported
+	@for os in linux darwin; do for arch in amd64 arm64; do \
+		echo "$$os/$$arch"; GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -o /dev/null ./cmd/c9s || exit 1; \
+	done; done
+
+.PHONY: bench
+bench: ## Measure rendering (1,000 and 10,000 nodes), planning and the YAML writer
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/cli ./pkg/plan ./pkg/render
+
+.PHONY: fuzz
+FUZZTIME ?= 60s
+fuzz: ## Run every fuzz target for FUZZTIME (60s each)
+	@for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+.PHONY: generate
+generate: ## Rewrite generated docs and goldens
+	$(GO) test ./... -update
+
+.PHONY: clean
+clean: ## Remove what the other tasks made
+	rm -rf bin demo

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Renders the demo lab into the folder $1 and shows what c9s made of it. Needs c9s
+# in PATH, and nothing else.
+set -eu
+out=$1
+topo=testdata/demo/demo.clab.yml
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+[ -t 1 ] || say() { printf '\n== %s\n' "$*"; }
+
+say "The topology ($topo)"
+cat "$topo"
+
+say "c9s render $topo -o $out"
+c9s render "$topo" -o "$out" --planner builtin
+say "What Kubernetes gets"
+grep -h '^kind:' "$out"/*.yaml "$out"/nodes/*.yaml | sort | uniq -c
+find "$out" -type f ! -name .c9s-manifest | sort
+
+say "What runs for R1 (c9s plan $topo --node R1)"
+c9s plan "$topo" --node R1 --planner builtin 2>/dev/null
+
+say "The picture: $out/demo.html (also: c9s graph $topo)"
+c9s graph "$topo" -o html >"$out/demo.html" 2>/dev/null
+c9s graph "$topo" 2>/dev/null
+
+say "To run it in the cluster of your current context"
+echo "kubectl apply -k $out && kubectl apply -k $out/secrets"
