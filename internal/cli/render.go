@@ -14,6 +14,7 @@ import (
 
 type renderFlags struct {
 	topoFlags
+	images       imageFlags
 	namespace    string
 	output       string
 	format       string
@@ -49,6 +50,7 @@ a folder has them in secrets/, which keeps itself out of Git.`,
 	}
 	f.add(cmd)
 	f.addPlanner(cmd)
+	f.images.add(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace (default: the lab's name)")
 	fs.StringVarP(&f.output, "output", "o", "", "write to this folder instead of standard output")
@@ -130,12 +132,23 @@ func (f *renderFlags) renderLab(ctx context.Context, world IO, c *compiled, rule
 	if hasErrors(diags) {
 		return nil, diags, nil
 	}
+	sidecar := f.image
+	imageDiags, mapped, err := f.images.apply(ctx, c.lab, plans, rules)
+	if mapped { // the plans' images are mapped already; only c9s' own is left
+		sidecar, rules = render.MapImage(rules, sidecar), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if diags = append(diags, imageDiags...); hasErrors(diags) {
+		return nil, diags, nil
+	}
 	key := previous.wireKey
 	if key == nil && (f.withSecrets || f.output != "") {
 		key = newWireKey()
 	}
 	out, renderDiags := render.Render(c.lab, plans, render.Options{
-		Image: f.image, Version: Version, Planner: planner.Name(), NoController: f.noController,
+		Image: sidecar, Version: Version, Planner: planner.Name(), NoController: f.noController,
 		Only: f.only, MapImage: rules, WireKey: key,
 	})
 	return out, append(diags, renderDiags...), nil

@@ -12,8 +12,8 @@ type ImageRule struct {
 	From, To string
 }
 
-// mapImage applies the first rule that matches image.
-func mapImage(rules []ImageRule, image string) string {
+// MapImage applies the first rule that matches image.
+func MapImage(rules []ImageRule, image string) string {
 	for _, r := range rules {
 		if to, ok := r.apply(image); ok {
 			return to
