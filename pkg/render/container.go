@@ -23,7 +23,7 @@ func (p *podRenderer) deviceContainer(m member, i int, program bool) corev1.Cont
 	privileged := privileged(m.node, c)
 	out := corev1.Container{
 		Name:            m.containers[i],
-		Image:           mapImage(p.opts.MapImage, c.Image),
+		Image:           MapImage(p.opts.MapImage, c.Image),
 		ImagePullPolicy: pullPolicy(m.node),
 		Command:         literals(c.Entrypoint),
 		Args:            literals(c.Cmd),

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"path"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -69,7 +71,7 @@ func (p *podRenderer) wireContainer() corev1.Container {
 		{Name: volumePlan, MountPath: stage.PlanDir, ReadOnly: true},
 		{Name: volumeLinks, MountPath: links.Dir, ReadOnly: true},
 		{Name: volumeDirectory, MountPath: links.DirectoryDir, ReadOnly: true},
-		{Name: volumeWireKey, MountPath: "/etc/c9s/wire-key", ReadOnly: true},
+		{Name: volumeWireKey, MountPath: path.Dir(links.WireKeyFile), ReadOnly: true},
 		{Name: volumeState, MountPath: stage.StateDir},
 	}
 	if p.needsHostProc() {

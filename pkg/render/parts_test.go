@@ -2,15 +2,15 @@ package render
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"crypto/sha256"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -43,10 +43,10 @@ func TestMapImage(t *testing.T) {
 	}
 	for _, test := range tests {
 		rules := []ImageRule{{test.from, test.to}, {test.from, "second"}}
-		if got := mapImage(rules[:1], test.image); got != test.want {
+		if got := MapImage(rules[:1], test.image); got != test.want {
 			t.Errorf("%s -> %s: %s became %s, want %s", test.from, test.to, test.image, got, test.want)
 		}
-		if got := mapImage(rules, test.image); got != test.want {
+		if got := MapImage(rules, test.image); got != test.want {
 			t.Errorf("the first rule does not win: %s", got)
 		}
 	}
@@ -350,6 +350,44 @@ func TestCertificate(t *testing.T) {
 			if v.Name == volumeFiles && len(v.Projected.Sources) != 2 {
 				t.Errorf("%d sources", len(v.Projected.Sources))
 			}
+		}
+	}
+}
+
+// TestSecretFiles: patterns meet the path in the device, or a folder above it.
+func TestSecretFiles(t *testing.T) {
+	tests := []struct {
+		pattern string
+		secret  []string
+	}{
+		{"/etc/app/key.pem", []string{"conf/key.pem"}},
+		{"/etc/app", []string{"conf/key.pem", "conf/sub/x"}},
+		{"/etc/app/*.pem", []string{"conf/key.pem"}},
+		{"/etc/*/sub", []string{"conf/sub/x"}},
+		{"/root/.token", []string{"token"}},
+		{"/etc", []string{"conf/key.pem", "conf/sub/x"}},
+		{"conf", nil},
+		{"/other", nil},
+	}
+	for _, test := range tests {
+		l := newTestLab("secret")
+		n, p := l.node("r1", "linux")
+		n.Policy.SecretFiles = []string{test.pattern}
+		p.Containers[0].Mounts = []plan.Mount{{Target: "/etc/app", Path: "conf"}, {Target: "/root/.token", Path: "token"}}
+		for _, name := range []string{"conf/key.pem", "conf/sub/x", "token", "unmounted"} {
+			p.Files = append(p.Files, plan.File{Path: name, Mode: 0o600, Content: []byte(name)})
+		}
+		var got []string
+		for _, o := range l.mustRender(t).Objects {
+			if s, ok := o.Object.(*corev1.Secret); ok {
+				for _, data := range s.Data {
+					got = append(got, string(data))
+				}
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, test.secret) {
+			t.Errorf("%s: %v, want %v", test.pattern, got, test.secret)
 		}
 	}
 }

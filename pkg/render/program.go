@@ -180,9 +180,9 @@ func (b *programBuilder) step(s plan.Step) stage.Step {
 // write stages what a step writes as a payload beside the program.
 func (b *programBuilder) write(w *plan.WriteStep) *stage.Write {
 	out := &stage.Write{Path: w.Path, Mode: stage.Mode(w.Mode)}
-	data, secret := w.Content, false
+	data, secret := w.Content, secretPath(b.member, w.Path)
 	if w.Ref != nil {
-		data, secret = b.bytes(b.node, w.Ref, w.Path), w.Ref.Secret
+		data, secret = b.bytes(b.node, w.Ref, w.Path), secret || w.Ref.Secret
 	}
 	if len(data) > 0 {
 		out.Payload = payloadPath(len(b.payloads))

@@ -155,7 +155,7 @@ func newRenderer(l *lab.Lab, plans map[string]*plan.Plan, opts Options) *rendere
 		lab:      l,
 		plans:    plans,
 		opts:     opts,
-		image:    mapImage(opts.MapImage, opts.Image),
+		image:    MapImage(opts.MapImage, opts.Image),
 		labLabel: labelValue(l.Name),
 		nodes:    make(map[string]*lab.Node, len(l.Nodes)),
 		podOf:    make(map[string]*lab.Pod, len(l.Nodes)),

@@ -130,9 +130,9 @@ func (s *stager) entry(m member, f plan.File) stage.Entry {
 		e.Chunks = []string{s.certificate(m.node, f.Certificate)}
 		return e
 	case f.Ref != nil:
-		return s.content(m, e, s.bytes(m.node, f.Ref, f.Path), f.Secret || f.Ref.Secret)
+		return s.content(m, e, s.bytes(m.node, f.Ref, f.Path), f.Secret || f.Ref.Secret || keptSecret(m, f.Path))
 	}
-	return s.content(m, e, f.Content, f.Secret)
+	return s.content(m, e, f.Content, f.Secret || keptSecret(m, f.Path))
 }
 
 // content packs data and completes e.
