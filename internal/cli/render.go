@@ -79,6 +79,9 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	if f.output != "" && f.format != "yaml" {
 		return errors.New("--format json is for standard output; a folder holds YAML")
 	}
+	if f.output != "" && len(f.only) > 0 {
+		return errors.New("--only is for standard output; a folder holds the whole lab")
+	}
 	rules, err := f.imageRules()
 	if err != nil {
 		return err
@@ -104,6 +107,11 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	if f.overlay != "" {
 		if err := f.applyOverlay(out); err != nil {
 			return fail(err)
+		}
+		if problems := render.Check(out.Objects); hasErrors(problems) {
+			report(world, problems)
+			fmt.Fprintf(world.Err, "with the overlay: %s; nothing was written\n", summary(problems))
+			return errFailed
 		}
 	}
 	if f.output != "" {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/links"
 )
 
@@ -18,6 +19,8 @@ const (
 	WireKeySecret = "c9s-wire-key"
 	// WireKeyKey is the key in WireKeySecret.
 	WireKeyKey = "key"
+	// CASecret holds the external certificate authority that the topology names.
+	CASecret = "c9s-ca"
 	// StatusConfigMap and AddressesConfigMap are the controller's to fill; they
 	// are rendered without data, so that applying again leaves that alone.
 	StatusConfigMap    = "c9s-status"
@@ -29,7 +32,7 @@ const (
 	groupNamespace  = "namespace.yaml"
 	groupLab        = "lab.yaml"
 	groupController = "controller.yaml"
-	groupWireKey    = "secrets/lab.yaml"
+	groupLabSecrets = "secrets/lab.yaml"
 )
 
 // labObjects are the objects that the lab has once.
@@ -45,7 +48,10 @@ func (r *renderer) labObjects(diags *diag.List) []Object {
 	}
 	add(groupLab, r.nodeServiceAccount())
 	if r.opts.WireKey != nil {
-		add(groupWireKey, r.wireKey())
+		add(groupLabSecrets, r.wireKey())
+	}
+	if ca := r.lab.CA; ca != nil && ca.Cert != nil && ca.Key != nil {
+		add(groupLabSecrets, r.externalCA(ca))
 	}
 	for _, cm := range r.directory(diags) {
 		add(groupLab, cm)
@@ -88,6 +94,19 @@ func (r *renderer) wireKey() *corev1.Secret {
 		ObjectMeta: r.labMeta(WireKeySecret, ComponentLab),
 		Type:       corev1.SecretTypeOpaque,
 		Data:       map[string][]byte{WireKeyKey: r.opts.WireKey},
+	}
+}
+
+// externalCA is settings.certificate-authority with its certificate and key.
+func (r *renderer) externalCA(ca *lab.CA) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: r.labMeta(CASecret, ComponentLab),
+		Type:       corev1.SecretTypeTLS,
+		Data: map[string][]byte{
+			corev1.TLSCertKey:       r.lab.Files[ca.Cert.Digest],
+			corev1.TLSPrivateKeyKey: r.lab.Files[ca.Key.Digest],
+		},
 	}
 }
 

@@ -217,7 +217,7 @@ func groupOf(kind, name string, labels map[string]string) string {
 	case kind == "Namespace":
 		return groupNamespace
 	case kind == "Secret" && name == WireKeySecret:
-		return groupWireKey
+		return groupLabSecrets
 	case kind == "Secret" && pod != "":
 		return secretsFolder + "/" + nodeGroup(pod)
 	case kind == "Secret":

@@ -409,3 +409,25 @@ func (w *countWriter) Write(p []byte) (int, error) {
 	*w += countWriter(len(p))
 	return len(p), nil
 }
+
+// TestExternalAuthorityIsASecret keeps a CA's key out of everything but its Secret.
+func TestExternalAuthorityIsASecret(t *testing.T) {
+	l := newTestLab("ca")
+	l.node("a", "linux")
+	l.CA = &lab.CA{Cert: l.file([]byte("the certificate"), false), Key: l.file([]byte("the key"), true)}
+	found := false
+	for _, o := range l.mustRender(t).Objects {
+		data, err := o.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, ok := o.Object.(*corev1.Secret); ok && s.Name == CASecret {
+			found = o.Secret && o.Group == "secrets/lab.yaml" && string(s.Data["tls.crt"]) == "the certificate" && string(s.Data["tls.key"]) == "the key"
+		} else if strings.Contains(string(data), "the key") {
+			t.Errorf("%s holds the key", o.Group)
+		}
+	}
+	if !found {
+		t.Error("the authority is not in its Secret")
+	}
+}
