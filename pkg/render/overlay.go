@@ -216,7 +216,7 @@ func groupOf(kind, name string, labels map[string]string) string {
 	switch {
 	case kind == "Namespace":
 		return groupNamespace
-	case kind == "Secret" && name == WireKeySecret:
+	case kind == "Secret" && (name == WireKeySecret || name == CASecret):
 		return groupLabSecrets
 	case kind == "Secret" && pod != "":
 		return secretsFolder + "/" + nodeGroup(pod)
