@@ -57,7 +57,7 @@ func Main(args []string, world IO) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(world)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
 	err := root.ExecuteContext(ctx)
 	switch {
 	case err == nil:
