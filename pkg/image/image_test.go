@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -19,12 +20,12 @@ import (
 )
 
 // serve starts a registry that counts requests and refuses layers and a repository.
-func serve(t *testing.T) (host string, requests *int) {
+func serve(t *testing.T) (host string, requests *atomic.Int64) {
 	t.Helper()
 	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
-	count := 0
+	var count atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		count++
+		count.Add(1)
 		if strings.Contains(r.URL.Path, "/private/") {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -106,8 +107,8 @@ func TestResolve(t *testing.T) {
 	if _, err := r.Resolve(t.Context(), byDigest); err != nil {
 		t.Fatal(err)
 	}
-	before := *requests
-	if _, err := r.Resolve(t.Context(), byDigest); err != nil || *requests != before {
+	before := requests.Load()
+	if _, err := r.Resolve(t.Context(), byDigest); err != nil || requests.Load() != before {
 		t.Errorf("an image by digest is asked for again: %v", err)
 	}
 	for image, want := range map[string]string{

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
 // container makes the node's container out of the node and the kind's part.
@@ -102,10 +104,19 @@ func (d *draft) mounts() []Mount {
 	return out
 }
 
-// userMounts stages what the binds carry under binds/ in the node's folder.
+// userMounts takes over the user's binds and volumes.
 func (d *draft) userMounts() []Mount {
-	var out []Mount
-	for _, m := range d.node.Mounts {
+	mounts, files := UserMounts(d.node)
+	for _, f := range files {
+		d.addFile(f)
+	}
+	return mounts
+}
+
+// UserMounts are what a node's binds and volumes become in every planner: mounts,
+// and the files that they carry, staged under binds/ in the node's folder.
+func UserMounts(n *lab.Node) (mounts []Mount, files []File) {
+	for _, m := range n.Mounts {
 		mount := Mount{
 			Target: m.Target, ReadOnly: m.ReadOnly, HostPath: m.HostPath, Volume: m.Volume, Anonymous: m.Anonymous,
 		}
@@ -113,18 +124,18 @@ func (d *draft) userMounts() []Mount {
 		switch {
 		case m.File != nil:
 			mount.Path = staged
-			d.addFile(File{Path: staged, Mode: m.File.Mode, Ref: m.File, Secret: m.File.Secret})
+			files = append(files, File{Path: staged, Mode: m.File.Mode, Ref: m.File, Secret: m.File.Secret})
 		case m.Dir != nil:
 			mount.Path = staged
-			d.addFile(File{Path: staged, Dir: true, Mode: m.Dir.Mode})
+			files = append(files, File{Path: staged, Dir: true, Mode: m.Dir.Mode})
 			for _, e := range m.Dir.Entries {
 				f := File{Path: path.Join(staged, e.Path), Mode: e.Mode, Ref: e.File, Link: e.Link}
 				f.Dir = e.File == nil && e.Link == ""
 				f.Secret = e.File != nil && e.File.Secret
-				d.addFile(f)
+				files = append(files, f)
 			}
 		}
-		out = append(out, mount)
+		mounts = append(mounts, mount)
 	}
-	return out
+	return mounts, files
 }

@@ -75,8 +75,8 @@ func (d *draft) fill() {
 	if do.finish != nil {
 		do.finish(d)
 	}
-	d.userSteps()
-	d.plan.Files = sortedFiles(d.plan.Files)
+	d.plan.Steps = append(d.plan.Steps, UserSteps(d.node, d.plan.Containers)...)
+	d.plan.Files = SortFiles(d.plan.Files)
 }
 
 // tellMissing warns of what the catalogue does not carry: the same for every node
@@ -169,8 +169,10 @@ func (d *draft) readiness() {
 	}
 }
 
-// sortedFiles sorts by path; of two with the same path the later one stays.
-func sortedFiles(files []File) []File {
+// SortFiles sorts by path, with the folders above each file that are not there
+// yet; of two entries with the same path the later one stays.
+func SortFiles(files []File) []File {
+	files = withParents(files)
 	last := make(map[string]int, len(files))
 	for i, f := range files {
 		last[f.Path] = i
@@ -185,13 +187,23 @@ func sortedFiles(files []File) []File {
 	return kept
 }
 
-// addFile adds a file with the folders above it that are not there yet.
-func (d *draft) addFile(f File) {
-	f.Path = path.Clean(f.Path)
-	for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
-		if !slices.ContainsFunc(d.plan.Files, func(have File) bool { return have.Path == dir }) {
-			d.plan.Files = append(d.plan.Files, File{Path: dir, Dir: true, Mode: 0o777})
+// withParents adds the folders that the files lie in.
+func withParents(files []File) []File {
+	there := make(map[string]bool, len(files))
+	for _, f := range files {
+		there[path.Clean(f.Path)] = true
+	}
+	for i := range files {
+		for dir := path.Dir(path.Clean(files[i].Path)); dir != "." && !there[dir]; dir = path.Dir(dir) {
+			there[dir] = true
+			files = append(files, File{Path: dir, Dir: true, Mode: 0o777})
 		}
 	}
+	return files
+}
+
+// addFile adds a file.
+func (d *draft) addFile(f File) {
+	f.Path = path.Clean(f.Path)
 	d.plan.Files = append(d.plan.Files, f)
 }

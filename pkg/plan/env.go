@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
 // environment settles what the container's environment is, apart from
@@ -69,21 +71,31 @@ func envKey(label string) string {
 // in the lab is reached over a proxy. It names the lab's domain and subnets and
 // not the other nodes, so that a new node changes no other node's plan.
 func (x *NodeData) noProxy() {
-	list, ok := x.Env["no_proxy"]
+	list := noProxy(x.Env, x.MgmtSubnetIPv4, x.MgmtSubnetIPv6, x.LabName)
+	x.Env["no_proxy"], x.Env["NO_PROXY"] = list, list
+}
+
+// NoProxy is the value of no_proxy for a node with the environment env: the same
+// in every planner.
+func NoProxy(env map[string]string, l *lab.Lab) string {
+	return noProxy(env, prefixText(l.Mgmt.IPv4.Subnet), prefixText(l.Mgmt.IPv6.Subnet), l.Name)
+}
+
+func noProxy(env map[string]string, subnet4, subnet6, labName string) string {
+	list, ok := env["no_proxy"]
 	if !ok {
-		list = x.Env["NO_PROXY"]
+		list = env["NO_PROXY"]
 	}
 	items := strings.Split(list, ",")
 	if list == "" {
 		items = nil
 	}
 	for _, item := range []string{
-		"localhost", "127.0.0.1", "::1", "*.local", x.MgmtSubnetIPv4, x.MgmtSubnetIPv6, "." + x.LabName + ".io",
+		"localhost", "127.0.0.1", "::1", "*.local", subnet4, subnet6, "." + labName + ".io",
 	} {
 		if item != "" && !slices.Contains(items, item) {
 			items = append(items, item)
 		}
 	}
-	list = strings.Join(items, ",")
-	x.Env["no_proxy"], x.Env["NO_PROXY"] = list, list
+	return strings.Join(items, ",")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
@@ -44,24 +45,24 @@ func (d *draft) step(s *kinds.Step) Step {
 	return out
 }
 
-// userSteps are the exec entries of the topology, in the container that stands
+// UserSteps are the exec entries of the topology, in the container that stands
 // for the node.
-func (d *draft) userSteps() {
-	for _, e := range d.node.Exec {
-		d.plan.Steps = append(d.plan.Steps, Step{
-			Name: e.Raw, Container: d.mainContainer(), User: true, Run: &RunStep{Argv: e.Argv},
-		})
+func UserSteps(n *lab.Node, containers []Container) []Step {
+	var out []Step
+	for _, e := range n.Exec {
+		out = append(out, Step{Name: e.Raw, Container: mainContainer(containers), User: true, Run: &RunStep{Argv: e.Argv}})
 	}
+	return out
 }
 
 // mainContainer is "" for a node with one container, else its control card: a,
 // or b without an a.
-func (d *draft) mainContainer() string {
-	if len(d.plan.Containers) < 2 {
+func mainContainer(containers []Container) string {
+	if len(containers) < 2 {
 		return ""
 	}
-	name := d.plan.Containers[0].Name
-	for _, c := range d.plan.Containers {
+	name := containers[0].Name
+	for _, c := range containers {
 		if c.Name == "a" || c.Name == "b" && name != "a" {
 			name = c.Name
 		}
