@@ -1,0 +1,79 @@
+package underlay
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+const netnsDir = "/run/netns"
+
+// ensureNetns makes a named network namespace, as `ip netns add` does, unless a
+// live one of that name is there.
+func ensureNetns(name string) error {
+	path := filepath.Join(netnsDir, name)
+	if isNetns(path) {
+		return nil
+	}
+	if err := removeNetns(name); err != nil {
+		return err
+	}
+	return onOwnThread(func() error {
+		ns, err := netns.NewNamed(name)
+		if err != nil {
+			return fmt.Errorf("making network namespace %s: %w", name, err)
+		}
+		return ns.Close()
+	})
+}
+
+// isNetns tells a mounted namespace from the empty file that a torn start leaves.
+func isNetns(path string) bool {
+	var fsinfo unix.Statfs_t
+	return unix.Statfs(path, &fsinfo) == nil && fsinfo.Type == unix.NSFS_MAGIC
+}
+
+func removeNetns(name string) error {
+	path := filepath.Join(netnsDir, name)
+	for isNetns(path) {
+		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmounting network namespace %s: %w", name, err)
+		}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// in runs f in a named network namespace.
+func in(name string, f func() error) error {
+	return onOwnThread(func() error {
+		ns, err := netns.GetFromName(name)
+		if err != nil {
+			return fmt.Errorf("opening network namespace %s: %w", name, err)
+		}
+		defer ns.Close()
+		if err := netns.Set(ns); err != nil {
+			return fmt.Errorf("entering network namespace %s: %w", name, err)
+		}
+		return f()
+	})
+}
+
+// onOwnThread runs f on a thread that is thrown away after it, with whatever
+// namespace f left it in.
+func onOwnThread(f func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		result <- f()
+	}()
+	return <-result
+}
