@@ -49,7 +49,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	name := root.PersistentFlags().String("name", "c9s", "name of the cluster")
-	root.AddCommand(upCommand(name), downCommand(name), statusCommand(name), kubeconfigCommand(name), loadCommand(name),
+	root.AddCommand(upCommand(name), buildCommand(), downCommand(name), statusCommand(name), kubeconfigCommand(name), loadCommand(name),
 		nodeCommand(name), logsCommand(name), registryCommand(control.RegistryCommand))
 	return root
 }

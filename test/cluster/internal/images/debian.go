@@ -84,6 +84,7 @@ func (d device) install(ctx context.Context, b builder, base, upper string) erro
 mount --make-rprivate /
 mount -t overlay overlay -o lowerdir=%[1]s,upperdir=%[2]s,workdir=%[3]s %[4]s
 mount -t proc proc %[4]s/proc
+mount --rbind /dev %[4]s/dev
 for f in resolv.conf hosts; do touch %[4]s/etc/$f; mount --bind /etc/$f %[4]s/etc/$f; done
 mkdir -p %[4]s/tmp/apt %[4]s/tmp/debs
 apt-config dump --format '%%f "%%v";%%n' Acquire::http Acquire::https > %[4]s/tmp/apt/host.conf

@@ -1,0 +1,93 @@
+package testcluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
+)
+
+// execTimeout bounds every command in a Pod.
+const execTimeout = time.Minute
+
+// TryExec runs a command in a container ("" for the first) and returns what it
+// printed, to either output.
+func (c *Cluster) TryExec(ctx context.Context, namespace, pod, container string, command ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, execTimeout)
+	defer cancel()
+	request := c.Typed.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
+	executor, err := remotecommand.NewWebSocketExecutor(c.Config, http.MethodGet, request.URL().String())
+	if err != nil {
+		return "", err
+	}
+	var output bytes.Buffer
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &output, Stderr: &output})
+	if err != nil {
+		return output.String(), fmt.Errorf("%s in Pod %s: %w: %s", strings.Join(command, " "), pod, err, strings.TrimSpace(output.String()))
+	}
+	return output.String(), nil
+}
+
+// Exec is TryExec for commands that must not fail.
+func (c *Cluster) Exec(t testing.TB, namespace, pod, container string, command ...string) string {
+	t.Helper()
+	output, err := c.TryExec(t.Context(), namespace, pod, container, command...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return output
+}
+
+// Logs reads what a container printed.
+func (c *Cluster) Logs(t testing.TB, namespace, pod, container string) string {
+	t.Helper()
+	text, err := c.Typed.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container}).DoRaw(t.Context())
+	if err != nil {
+		t.Fatalf("reading the logs of %s/%s: %v", pod, container, err)
+	}
+	return string(text)
+}
+
+// PortForward forwards a local port to a Pod's until the test ends, and returns
+// the local address.
+func (c *Cluster) PortForward(t testing.TB, namespace, pod string, port int) string {
+	t.Helper()
+	url := c.Typed.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
+	transport, upgrader, err := spdy.RoundTripperFor(c.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, ready := make(chan struct{}), make(chan struct{})
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- forwarder.ForwardPorts() }()
+	t.Cleanup(func() { close(stop); <-ended })
+	select {
+	case <-ready:
+	case err := <-ended:
+		ended <- err
+		t.Fatalf("forwarding port %d of Pod %s: %v", port, pod, err)
+	case <-time.After(execTimeout):
+		t.Fatalf("forwarding port %d of Pod %s: not ready within %s", port, pod, execTimeout)
+	}
+	ports, err := forwarder.GetPorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", ports[0].Local)
+}

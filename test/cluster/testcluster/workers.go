@@ -1,0 +1,79 @@
+package testcluster
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// StopWorker kills a worker with everything on it. It is started again when the
+// test ends.
+func (c *Cluster) StopWorker(t testing.TB, name string) {
+	t.Helper()
+	c.fail(t, name, "stop", "start")
+}
+
+// StartWorker boots a stopped worker, and waits until it is ready.
+func (c *Cluster) StartWorker(t testing.TB, name string) {
+	t.Helper()
+	c.recover(t, name, "start")
+}
+
+// CutWorker parts a worker from the network. It is joined again when the test
+// ends.
+func (c *Cluster) CutWorker(t testing.TB, name string) {
+	t.Helper()
+	c.fail(t, name, "cut", "heal")
+}
+
+// HealWorker joins a worker to the network again, and waits until it is ready.
+func (c *Cluster) HealWorker(t testing.TB, name string) {
+	t.Helper()
+	c.recover(t, name, "heal")
+}
+
+func (c *Cluster) fail(t testing.TB, name, how, back string) {
+	t.Helper()
+	t.Cleanup(func() { c.recover(t, name, back) })
+	if err := c.run(t.Context(), t.Output(), "node", how, name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *Cluster) recover(t testing.TB, name, how string) {
+	t.Helper()
+	began := time.Now()
+	if err := c.run(context.Background(), t.Output(), "node", how, name); err != nil {
+		t.Fatal(err)
+	}
+	c.WaitWorker(t, name, true, began)
+}
+
+// WaitWorker waits until the API server counts a worker as ready, or as lost. Of
+// a ready one it must have heard after the given time.
+func (c *Cluster) WaitWorker(t testing.TB, name string, ready bool, after time.Time) {
+	t.Helper()
+	Eventually(t, 2*time.Minute, fmt.Sprintf("worker %s to be ready: %v", name, ready), func() error {
+		lease, err := c.Typed.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if ready && lease.Spec.RenewTime.Time.Before(after) {
+			return fmt.Errorf("not heard of since %s", lease.Spec.RenewTime)
+		}
+		node, err := c.Typed.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && (condition.Status == corev1.ConditionTrue) == ready {
+				return nil
+			}
+		}
+		return fmt.Errorf("conditions %v", node.Status.Conditions)
+	})
+}

@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/c9s-lab/c9s/test/cluster/testcluster"
+)
+
+// What c9s renders of any lab is taken by the API server, every object.
+func TestRenderedOutputIsAccepted(t *testing.T) {
+	c := testcluster.Shared(t)
+	c9s := buildC9s(t)
+	for _, lab := range []string{"testdata/demo", "testdata/features"} {
+		t.Run(lab, func(t *testing.T) { checkLab(t, c, c9s, filepath.Join(repo, lab)) })
+	}
+	t.Run("corpus", func(t *testing.T) { checkCorpus(t, c, c9s) })
+}
+
+const repo = "../.."
+
+func buildC9s(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "c9s")
+	build := exec.Command("go", "build", "-o", program, "./cmd/c9s")
+	build.Dir = repo
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building c9s: %v\n%s", err, out)
+	}
+	return program
+}
+
+// checkCorpus goes through a collection of public labs beside the checkout.
+func checkCorpus(t *testing.T, c *testcluster.Cluster, c9s string) {
+	labs, err := filepath.Glob(filepath.Join(repo, "../shared/corpus/*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(labs) == 0 {
+		t.Skip("no ../shared/corpus beside the checkout")
+	}
+	rendered, refusedByC9s := 0, 0
+	var mu sync.Mutex
+	t.Run("labs", func(t *testing.T) {
+		for _, lab := range labs {
+			if info, err := os.Stat(lab); err != nil || !info.IsDir() {
+				continue
+			}
+			t.Run(filepath.Base(lab), func(t *testing.T) {
+				t.Parallel()
+				did := checkLab(t, c, c9s, lab)
+				mu.Lock()
+				defer mu.Unlock()
+				if did {
+					rendered++
+				} else {
+					refusedByC9s++
+				}
+			})
+		}
+	})
+	t.Logf("%d labs rendered and checked; c9s itself refuses %d", rendered, refusedByC9s)
+	if rendered == 0 {
+		t.Error("no lab of the corpus was rendered")
+	}
+}
+
+// checkLab tells whether c9s renders the lab at all. One that it refuses, with
+// its reasons, is no matter of the API server.
+func checkLab(t *testing.T, c *testcluster.Cluster, c9s, lab string) bool {
+	t.Helper()
+	render := exec.Command(c9s, "render", lab, "--allow-missing", "--planner", "builtin", "--with-secrets")
+	var stdout, stderr bytes.Buffer
+	render.Stdout, render.Stderr = &stdout, &stderr
+	if err := render.Run(); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || strings.Contains(stderr.String(), "panic:") {
+			t.Errorf("c9s render: %v\n%s", err, stderr.String())
+		}
+		return false
+	}
+	objects, err := testcluster.ParseObjects(stdout.Bytes())
+	if err != nil {
+		t.Errorf("what c9s rendered is no YAML: %v", err)
+		return true
+	}
+	checkObjects(t, c, objects)
+	return true
+}
+
+// checkObjects asks the API server about each object. The namespaces are made
+// for real: namespaced objects are refused without.
+func checkObjects(t *testing.T, c *testcluster.Cluster, objects []*unstructured.Unstructured) {
+	t.Helper()
+	for _, object := range objects {
+		if object.GetKind() != "Namespace" {
+			continue
+		}
+		if err := c.DryRun(t.Context(), "", object); err != nil {
+			t.Errorf("Namespace %s: %v", object.GetName(), err)
+		}
+	}
+	made := map[string]string{}
+	for _, object := range objects {
+		if object.GetKind() == "Namespace" {
+			continue
+		}
+		// Labs may have names in common, and run at the same time: each has
+		// namespaces of its own here.
+		wanted := object.GetNamespace()
+		if made[wanted] == "" {
+			made[wanted] = c.Namespace(t)
+		}
+		object.SetNamespace(made[wanted])
+		if err := c.DryRun(t.Context(), made[wanted], object); err != nil {
+			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+}
