@@ -149,16 +149,16 @@ func (f *topoFlags) loadPolicy(src *topology.Source) (*policy.Policy, []diag.Dia
 
 // choosePlanner picks the planner that the flags ask for. notice, if not empty,
 // is told once.
-func (f *topoFlags) choosePlanner(cat *kinds.Catalogue) (p plan.Planner, notice string, err error) {
+func (f *topoFlags) choosePlanner(world IO, cat *kinds.Catalogue) (p plan.Planner, notice string, err error) {
 	builtin := plan.NewBuiltin(cat, plan.WithTemplateFuncs(topology.TemplateFuncs()))
 	switch f.planner {
 	case "builtin":
 		return builtin, "", nil
 	case "auto":
-		p, notice := plan.Auto(f.plannerPath, builtin)
+		p, notice := autoPlanner(world, f.plannerPath, builtin)
 		return p, notice, nil
 	case "hooks":
-		p, notice := plan.Auto(f.plannerPath, nil)
+		p, notice := autoPlanner(world, f.plannerPath, nil)
 		if p == nil {
 			return nil, "", fail(fmt.Errorf("--planner hooks: %s", notice))
 		}
@@ -166,6 +166,18 @@ func (f *topoFlags) choosePlanner(cat *kinds.Catalogue) (p plan.Planner, notice 
 	default:
 		return nil, "", fmt.Errorf("--planner %q: use auto, hooks or builtin", f.planner)
 	}
+}
+
+// autoPlanner is the hook planner that is linked in, or else the one that
+// plan.Auto finds.
+func autoPlanner(world IO, path string, builtin plan.Planner) (p plan.Planner, notice string) {
+	if self, err := os.Executable(); err == nil && world.PlannerArgs != nil && path == "" {
+		hooks := plan.NewHooks(self, plan.WithArgs(world.PlannerArgs...))
+		if hooks.Check() == nil {
+			return hooks, ""
+		}
+	}
+	return plan.Auto(path, builtin)
 }
 
 // planNodes plans nodes in parallel; a nil filter means all of them.

@@ -56,7 +56,7 @@ func (f *topoFlags) showPlans(ctx context.Context, world IO, ref string, nodes [
 	if err != nil {
 		return fail(err)
 	}
-	planner, notice, err := f.choosePlanner(c.kinds)
+	planner, notice, err := f.choosePlanner(world, c.kinds)
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (f *renderFlags) renderLab(ctx context.Context, world IO, c *compiled, rule
 	if c.lab == nil || hasErrors(c.diags) {
 		return nil, c.diags, nil
 	}
-	planner, notice, err := f.choosePlanner(c.kinds)
+	planner, notice, err := f.choosePlanner(world, c.kinds)
 	if err != nil {
 		return nil, nil, err
 	}

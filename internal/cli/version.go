@@ -28,7 +28,7 @@ func newVersion(world IO) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			builtin := plan.NewBuiltin(kinds.Builtin())
-			planner, _ := plan.Auto("", builtin)
+			planner, _ := autoPlanner(world, "", builtin)
 			info := struct {
 				Version      string `json:"version"`
 				Containerlab string `json:"containerlab"`

@@ -1,0 +1,71 @@
+// Package program is what c9s-planner does, for itself and for the c9s that has it
+// linked in.
+package program
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/c9s-lab/c9s/planner/internal/conform"
+	"github.com/c9s-lab/c9s/planner/internal/fakecli"
+	"github.com/c9s-lab/c9s/planner/internal/hooks"
+	"github.com/c9s-lab/c9s/planner/internal/sandbox"
+	charm "github.com/charmbracelet/log"
+)
+
+// Main runs the program and returns its exit code.
+func Main(args []string) int {
+	if err := run(args); err != nil {
+		fmt.Fprintf(os.Stderr, "Error: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func run(args []string) error {
+	command := ""
+	if len(args) > 0 {
+		command = args[0]
+	}
+	switch command {
+	case "":
+		return serve()
+	case hooks.CLIArgument:
+		if len(args) < 4 {
+			return fmt.Errorf("%s takes a record, a container and a program", command)
+		}
+		return fakecli.Run(os.Stdin, os.Stdout, args[1], args[3:])
+	case "kinds":
+		for _, line := range hooks.Kinds() {
+			fmt.Println(line)
+		}
+		return nil
+	case "conform":
+		return conform.Run(os.Stdout, args[1:])
+	default:
+		return fmt.Errorf("unknown command %q: c9s-planner plans a request from standard input; kinds lists what is registered; conform [TOPO...] compares the planners", command)
+	}
+}
+
+// serve answers one request, in a sandbox.
+func serve() error {
+	if !sandbox.Inside() {
+		code, err := sandbox.Enter()
+		if err != nil {
+			return err
+		}
+		if code != 0 {
+			os.Exit(code)
+		}
+		return nil
+	}
+	if err := sandbox.Prepare(); err != nil {
+		return err
+	}
+	// Hooks print; standard output is for the response alone.
+	out := os.Stdout
+	os.Stdout = os.Stderr
+	charm.SetDefault(charm.NewWithOptions(io.Discard, charm.Options{}))
+	return hooks.Serve(os.Stdin, out)
+}
