@@ -107,6 +107,24 @@ func TestTopologyByEveryWay(t *testing.T) {
 	}
 }
 
+// TestFromAnywhere: how a topology is named makes no difference to the bytes.
+func TestFromAnywhere(t *testing.T) {
+	folder, err := filepath.Abs(filepath.Dir(featuresTopo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, _ := run(t, "render", featuresTopo)
+	for _, topo := range []string{filepath.Join(folder, "features.clab.yml"), folder, filepath.Dir(featuresTopo)} {
+		if got, stderr, code := run(t, "render", topo); code != ExitOK || got != want {
+			t.Errorf("%s: exit %d, the same bytes: %v\n%s", topo, code, got == want, stderr)
+		}
+	}
+	t.Chdir(folder)
+	if got, _, _ := run(t, "render"); got != want {
+		t.Error("the current folder gives other bytes")
+	}
+}
+
 // TestDemoGolden holds the demo lab's whole output.
 func TestDemoGolden(t *testing.T) {
 	stdout, stderr, code := run(t, "render", demoTopo, "--planner", "builtin", "--image", "ghcr.io/c9s-lab/c9s:test")

@@ -111,12 +111,23 @@ func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V,
 		}
 		if !ok {
 			diags.Errorf(CodeExhausted, c.Pos, "make the pool larger, or the lab smaller",
-				"the pool of %s has %d to give, and the lab needs more", p.Name, p.Size-uint64(len(p.Reserved)))
+				"the pool of %s has %d to give, and the lab needs more", p.Name, p.toGive())
 			return r
 		}
 		taken[i], r.Values[c.Owner] = c.Owner, p.At(i)
 	}
 	return r
+}
+
+// toGive is how many values of the pool are not reserved.
+func (p Pool[V]) toGive() uint64 {
+	reserved := map[uint64]bool{}
+	for _, v := range p.Reserved {
+		if i, ok := p.Index(v); ok && i < p.Size {
+			reserved[i] = true
+		}
+	}
+	return p.Size - uint64(len(reserved))
 }
 
 // claimWritten serves a claim with a value that the user wrote.

@@ -40,10 +40,14 @@ func Addresses(name string, subnet, within netip.Prefix, gateway netip.Addr) Poo
 		Reserved: []netip.Addr{subnet.Masked().Addr(), gateway},
 	}
 	if subnet.Addr().Is4() && subnet.Bits() < 31 {
-		last := uint64(1)<<(32-subnet.Bits()) - 1
-		p.Reserved = append(p.Reserved, addTo(subnet.Masked().Addr(), last))
+		p.Reserved = append(p.Reserved, Broadcast(subnet))
 	}
 	return p
+}
+
+// Broadcast is the last address of an IPv4 subnet.
+func Broadcast(subnet netip.Prefix) netip.Addr {
+	return addTo(subnet.Masked().Addr(), uint64(1)<<(32-subnet.Bits())-1)
 }
 
 // addTo adds n to an address, in its low 64 bits.

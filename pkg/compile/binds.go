@@ -119,7 +119,6 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 		return m, ok
 	}
 	ref, ok := c.files.file(written, pos, "bind source")
-	ref.Secret = secretName(p)
 	m.File = &ref
 	return m, ok
 }
@@ -155,14 +154,6 @@ func (c *compiler) generated(n *node, written, p string, m *lab.Mount) bool {
 		return true
 	}
 	return false
-}
-
-// secretName tells a private key by its file name.
-func secretName(p string) bool {
-	base := strings.ToLower(filepath.Base(p))
-	ext := filepath.Ext(base)
-	return ext == ".key" || ext == ".p12" || ext == ".pfx" || ext == ".lic" || strings.HasPrefix(base, "license") ||
-		((strings.HasPrefix(base, "id_rsa") || strings.HasPrefix(base, "id_ed25519") || strings.HasPrefix(base, "id_ecdsa")) && ext != ".pub")
 }
 
 // compileVolume reads one entry of volumes.

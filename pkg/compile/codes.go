@@ -30,6 +30,7 @@ const (
 	CodeFilePlaceholder diag.Code = "file-placeholder"
 	CodeFileGenerated   diag.Code = "file-generated"
 	CodeFileUnreadable  diag.Code = "file-unreadable"
+	CodeLinkOutside     diag.Code = "symlink-outside"
 	CodeWorkerPath      diag.Code = "worker-path"
 	CodeSocket          diag.Code = "engine-socket"
 	CodeFileTooLarge    diag.Code = "file-too-large"
@@ -77,6 +78,7 @@ func Codes() map[diag.Code]string {
 		CodeFilePlaceholder: "a placeholder stands in for a file or image that is missing (--allow-missing)",
 		CodeFileGenerated:   "a file that containerlab itself would make is empty here",
 		CodeFileUnreadable:  "a file exists and cannot be read",
+		CodeLinkOutside:     "a symbolic link of a staged folder leads out of the folder",
 		CodeWorkerPath:      "a path of the worker is mounted read-only",
 		CodeSocket:          "the container engine's socket is asked for",
 		CodeFileTooLarge:    "a file is larger than c9s stages",

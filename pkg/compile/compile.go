@@ -128,6 +128,7 @@ func (c *compiler) run() {
 	c.compileStages()
 	c.compileLinks()
 	c.allocate()
+	c.shareSecrets()
 	c.finish()
 	if c.o.Policy != nil {
 		c.o.Policy.Apply(c.lab, c.diags)

@@ -294,6 +294,8 @@ topology:
     - {type: vxlan, endpoint: {node: a, interface: eth5}, remote: 192.0.2.1, vni: 7}
     - {type: dummy, endpoint: {node: a, interface: d0}}
     - endpoints: ["mgmt-net:m1", "a:eth6"]
+    - {type: veth, endpoints: [{node: host, interface: h1}, {node: a, interface: eth7}]}
+    - {type: veth, endpoints: [{node: a, interface: eth8}, {node: mgmt-net, interface: m2}]}
 `, map[string]string{"lic": "x"}, Options{})
 	var got []string
 	for _, link := range l.Links {
@@ -332,6 +334,8 @@ topology:
 		"vxlan a:eth5",
 		"dummy a:d0",
 		"mgmt-net a:eth6 > m1",
+		"host a:eth7 > h1",
+		"mgmt-net a:eth8 > m2",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -36,14 +37,15 @@ func newStager(c *compiler) *stager {
 	return &stager{c: c, refs: map[string]lab.FileRef{}, told: map[string]bool{}}
 }
 
-// bytes keeps data in the lab and returns its reference.
+// bytes keeps data in the lab and returns its reference. A private key is a secret
+// whatever holds it.
 func (s *stager) bytes(data []byte, mode uint32, origin string) lab.FileRef {
 	sum := sha256.Sum256(data)
 	digest := lab.Digest("sha256:" + hex.EncodeToString(sum[:]))
 	if _, have := s.c.lab.Files[digest]; !have {
 		s.c.lab.Files[digest] = data
 	}
-	return lab.FileRef{Digest: digest, Size: int64(len(data)), Mode: mode, Origin: origin}
+	return lab.FileRef{Digest: digest, Size: int64(len(data)), Mode: mode, Origin: origin, Secret: holdsPrivateKey(data)}
 }
 
 // resolve makes a path of the topology absolute: "~" and relative ones by
@@ -91,7 +93,8 @@ func (s *stager) file(written string, pos diag.Pos, what string) (lab.FileRef, b
 	if !ok {
 		return lab.FileRef{}, false
 	}
-	ref := s.bytes(data, uint32(info.Mode().Perm()), s.origin(p, written))
+	ref := s.bytes(data, modeBits(info.Mode()), s.origin(p, written))
+	ref.Secret = ref.Secret || secretName(p)
 	s.refs[p] = ref
 	return ref, true
 }
@@ -188,15 +191,16 @@ func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (la
 	return ref, name, true
 }
 
-// dir stages a folder with all it holds. Symbolic links inside stay links where
-// they stay inside, and are followed otherwise.
+// dir stages a folder with all it holds. Symbolic links stay as they are: in a bind
+// mount they lead to what the container has there, and following them here would
+// take files along that the topology does not name.
 func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir, bool) {
 	info, err := os.Stat(root)
 	if err != nil {
 		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %v", what, written, unwrapPath(err))
 		return nil, false
 	}
-	d := &lab.Dir{Mode: uint32(info.Mode().Perm())}
+	d := &lab.Dir{Mode: modeBits(info.Mode())}
 	ok := s.walk(root, "", d, written, pos, what, 0)
 	slices.SortFunc(d.Entries, func(a, b lab.DirEntry) int { return strings.Compare(a.Path, b.Path) })
 	return d, ok
@@ -218,20 +222,32 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 			s.c.diags.Errorf(CodeFileTooLarge, pos, "name a smaller folder, or bake it into the image", "%s %q has more than %d entries", what, written, maxDirFiles)
 			return false
 		}
+		if !utf8.ValidString(e.Name()) {
+			s.c.diags.Errorf(CodeFileUnreadable, pos, "rename the file", "%s %q holds a file whose name %q is not UTF-8", what, written, e.Name())
+			ok = false
+			continue
+		}
 		name := path.Join(filepath.ToSlash(rel), e.Name())
 		full := filepath.Join(root, filepath.FromSlash(name))
 		if e.Type()&fs.ModeSymlink != 0 {
-			if target, err := os.Readlink(full); err == nil && staysInside(name, target) {
-				d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: 0o777, Link: filepath.ToSlash(target)})
+			target, err := os.Readlink(full)
+			if err != nil {
+				s.c.diags.Warnf(CodeFileUnreadable, pos, "", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
 				continue
 			}
+			if !staysInside(name, target) {
+				s.c.diags.Warnf(CodeLinkOutside, pos, "replace the link by the file itself if the node needs it",
+					"%s %q: the symbolic link %s leads to %s, which is not in the folder; the node looks for that in its own files", what, written, name, target)
+			}
+			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: 0o777, Link: filepath.ToSlash(target)})
+			continue
 		}
-		info, err := os.Stat(full)
+		info, err := os.Lstat(full)
 		switch {
 		case err != nil:
 			s.c.diags.Warnf(CodeFileUnreadable, pos, "", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
 		case info.IsDir():
-			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: uint32(info.Mode().Perm())})
+			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: modeBits(info.Mode())})
 			ok = s.walk(root, filepath.FromSlash(name), d, written, pos, what, depth+1) && ok
 		case !info.Mode().IsRegular():
 			s.c.diags.Warnf(CodeFileUnreadable, pos, "", "%s %q: %s is neither a file nor a folder and is left out", what, written, name)
@@ -241,11 +257,26 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 				ok = false
 				continue
 			}
-			ref := s.bytes(data, uint32(info.Mode().Perm()), s.origin(full, written+"/"+name))
+			ref := s.bytes(data, modeBits(info.Mode()), s.origin(full, written+"/"+name))
+			ref.Secret = ref.Secret || secretName(full)
 			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: ref.Mode, File: &ref})
 		}
 	}
 	return ok
+}
+
+// modeBits are permissions with setuid, setgid and sticky where chmod(2) has them.
+func modeBits(m fs.FileMode) uint32 {
+	bits := uint32(m.Perm())
+	for _, special := range []struct {
+		mode fs.FileMode
+		bit  uint32
+	}{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}} {
+		if m&special.mode != 0 {
+			bits |= special.bit
+		}
+	}
+	return bits
 }
 
 // staysInside tells whether a relative link target at name stays in its root.

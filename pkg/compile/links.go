@@ -122,14 +122,18 @@ func (c *compiler) briefAddresses(l *topology.Link) {
 	}
 }
 
-// twoEnds resolves a veth link. An end on a node of kind host makes it a host
-// link; brief links of kinds that stitch become veth-stitch.
+// twoEnds resolves a veth link. An end on a node of kind host, or on containerlab's
+// own nodes host and mgmt-net, makes it a link of that type; brief links of kinds that stitch become veth-stitch.
 func (c *compiler) twoEnds(l *topology.Link, out *lab.Link) bool {
 	if !l.Brief() && !c.haveTwo(l) {
 		return false
 	}
 	a, b := c.nodes[l.Endpoints[0].Node.Value], c.nodes[l.Endpoints[1].Node.Value]
 	for i, n := range []*node{a, b} {
+		if t := lab.LinkType(l.Endpoints[i].Node.Value); n == nil && (t == lab.LinkHost || t == lab.LinkMgmtNet) && c.nodes[l.Endpoints[1-i].Node.Value] != nil {
+			out.Type, out.HostInterface = t, l.Endpoints[i].Interface.Value
+			return c.outsideLink(out, l.Endpoints[1-i])
+		}
 		if n != nil && n.Kind == hostKind {
 			out.Type = lab.LinkHost
 			out.HostInterface = l.Endpoints[i].Interface.Value

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/c9s-lab/c9s/pkg/alloc"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/topology"
@@ -242,6 +243,8 @@ func (c *compiler) mgmtAddress(s topology.Str, f lab.MgmtFamily, v4 bool) (netip
 		c.diags.Errorf(CodeBadAddress, s.Pos, "set the subnet of that family under mgmt", "the management network has no subnet for %s", a)
 	case !f.Subnet.Contains(a):
 		c.diags.Errorf(CodeBadAddress, s.Pos, "choose an address of the subnet, or change mgmt", "management address %s is not in %s", a, f.Subnet)
+	case a == f.Subnet.Addr() || v4 && a == alloc.Broadcast(f.Subnet):
+		c.diags.Errorf(CodeBadAddress, s.Pos, "choose another address", "management address %s is the first or the last of %s, which no host can have", a, f.Subnet)
 	case a == f.Gateway:
 		c.diags.Errorf(CodeBadAddress, s.Pos, "choose another address", "management address %s is the gateway's", a)
 	default:

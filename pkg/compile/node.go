@@ -95,8 +95,8 @@ func (c *compiler) compileNode(n *node) {
 	n.Labels = plainMap(r.merged(func(d *topology.NodeDef) topology.Map { return d.Labels }))
 	n.Sysctls = plainMap(r.merged(func(d *topology.NodeDef) topology.Map { return d.Sysctls }))
 	n.Tmpfs = c.compileTmpfs(n)
-	n.Devices = values(r.union(func(d *topology.NodeDef) topology.List { return d.Devices }))
-	n.CapAdd = values(r.union(func(d *topology.NodeDef) topology.List { return d.CapAdd }))
+	n.Devices = c.compileDevices(r.union(func(d *topology.NodeDef) topology.List { return d.Devices }))
+	n.CapAdd = c.compileCapabilities(r.union(func(d *topology.NodeDef) topology.List { return d.CapAdd }))
 	n.SecurityOpts = values(r.union(func(d *topology.NodeDef) topology.List { return d.SecurityOpts }))
 	n.Privileged = true
 	if p := r.boolean(func(d *topology.NodeDef) topology.Bool { return d.Privileged }); p.Set {

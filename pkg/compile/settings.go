@@ -21,6 +21,13 @@ func (c *compiler) compileSettings(n *node) {
 		for _, s := range d.Servers.Items {
 			c.address(s, "dns server", false)
 		}
+		for what, words := range map[string][]topology.Str{"option": d.Options.Items, "search domain": d.Search.Items} {
+			for _, s := range words {
+				if s.Value == "" || strings.ContainsAny(s.Value, " \t\r\n") {
+					c.diags.Errorf(topology.CodeBadValue, s.Pos, "write one word an entry", "dns %s %q is not one word", what, s.Value)
+				}
+			}
+		}
 	}
 	c.compileHealthcheck(n)
 	c.compileCertificate(n)
@@ -171,6 +178,10 @@ func (c *compiler) compileEnv(n *node) map[string]string {
 	for k, kv := range env {
 		if k == "" || strings.ContainsAny(k, "=\x00") {
 			c.diags.Errorf(CodeBadName, kv.Pos, "write NAME: value", "%q cannot be the name of an environment variable", k)
+			continue
+		}
+		if strings.ContainsFunc(k, func(r rune) bool { return r < ' ' || r > '~' }) {
+			c.diags.Errorf(CodeBadName, kv.Pos, "use letters, digits and underscores", "Kubernetes takes no environment variable called %q: only printable ASCII characters", k)
 			continue
 		}
 		out[k] = kv.Value

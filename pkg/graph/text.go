@@ -21,7 +21,7 @@ func Mermaid(w io.Writer, g *Graph) error {
 			case n.Kind == "bridge" || n.Kind == "ovs-bridge":
 				left, right = "{{", "}}"
 			}
-			fmt.Fprintf(b, "  n%d%s\"%s\"%s\n", i, left, mermaidText(label(n)), right)
+			fmt.Fprintf(b, "  n%d%s\"%s\"%s\n", i, left, label(n), right)
 		}
 	}
 	for _, e := range g.Edges {
@@ -32,9 +32,9 @@ func Mermaid(w io.Writer, g *Graph) error {
 
 func label(n Node) string {
 	if n.Kind == "" {
-		return n.Name
+		return mermaidText(n.Name)
 	}
-	return n.Name + "<br/>" + n.Kind
+	return mermaidText(n.Name) + "<br/>" + mermaidText(n.Kind)
 }
 
 func ends(e Edge) string {
@@ -44,8 +44,11 @@ func ends(e Edge) string {
 	return e.FromIf + " - " + e.ToIf
 }
 
-// mermaidText escapes quotes, the only thing a quoted label cannot hold.
-func mermaidText(s string) string { return strings.ReplaceAll(s, `"`, "#quot;") }
+// mermaidEscapes are what a quoted label would take for its end, an entity, markup
+// or a Markdown text.
+var mermaidEscapes = strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "&", "#amp;", "`", "#96;", "\n", " ")
+
+func mermaidText(s string) string { return mermaidEscapes.Replace(s) }
 
 // Dot writes a Graphviz graph, a rank for each row.
 func Dot(w io.Writer, g *Graph) error {

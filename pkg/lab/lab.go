@@ -5,6 +5,7 @@ package lab
 
 import (
 	"net/netip"
+	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
@@ -202,8 +203,12 @@ type Node struct {
 	Policy Policy `json:"policy,omitzero"`
 }
 
-// Source is the value of the c9s.dev/source annotation: "topo.clab.yml:17".
-func (n *Node) Source() string { return diag.Pos{File: n.Pos.File, Line: n.Pos.Line}.String() }
+// Source is the value of the c9s.dev/source annotation: "topo.clab.yml:17". It has
+// the file's base name only, so that it does not depend on where c9s was called.
+func (n *Node) Source() string {
+	file := n.Pos.File
+	return diag.Pos{File: file[strings.LastIndexByte(file, '/')+1:], Line: n.Pos.Line}.String()
+}
 
 // Config is a startup-config.
 type Config struct {

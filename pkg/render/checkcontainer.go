@@ -15,8 +15,8 @@ func (c *checker) container(k *corev1.Container, volumes map[string]bool, once b
 	for _, why := range validation.IsDNS1123Label(k.Name) {
 		c.errorf(CodeContainerName, "the name %q is not legal: %s", k.Name, why)
 	}
-	if k.Image == "" || strings.ContainsAny(k.Image, " \t\n\r") {
-		c.errorf(CodeImage, "the image %q is not a reference", k.Image)
+	if !c.known.legalImage(k.Image) {
+		c.diags.Errorf(CodeImage, c.pos, imageHint(k.Image), "%s: the image %q is not a reference", c.what, k.Image)
 	}
 	switch k.ImagePullPolicy {
 	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:

@@ -1,6 +1,9 @@
 package render
 
 import (
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -71,15 +74,36 @@ func (x objectIndex) missingKeys(kind, namespace, name string, items []corev1.Ke
 	return out
 }
 
-// known are labels and keys that are known to be legal: most objects have the
-// same ones.
+// known are labels, keys and images of which the legality is known: most objects
+// have the same ones.
 type known struct {
 	labels map[[2]string]bool
 	keys   map[string]bool
+	images map[string]bool
 }
 
 func newKnown() known {
-	return known{labels: map[[2]string]bool{}, keys: map[string]bool{}}
+	return known{labels: map[[2]string]bool{}, keys: map[string]bool{}, images: map[string]bool{}}
+}
+
+// legalImage tells whether an image is a reference that a runtime can parse; the
+// API takes any text, and the Pod would then never start.
+func (k known) legalImage(ref string) bool {
+	legal, have := k.images[ref]
+	if !have {
+		_, err := name.ParseReference(ref)
+		legal = err == nil
+		k.images[ref] = legal
+	}
+	return legal
+}
+
+// imageHint says what to do about an illegal image.
+func imageHint(ref string) string {
+	if strings.Contains(ref, "$") {
+		return "set the environment variable, or give it a default: ${NAME:-value}"
+	}
+	return "write it as [registry/]name[:tag], the name in lower case; --map-image puts another in its place"
 }
 
 func (k known) legalKey(key string) bool {

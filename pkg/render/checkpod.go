@@ -72,6 +72,19 @@ func (c *checker) dns(spec *corev1.PodSpec) {
 	if len(spec.DNSConfig.Searches) > 32 {
 		c.errorf(CodeReference, "there are %d search domains; a Pod has 32 at most", len(spec.DNSConfig.Searches))
 	}
+	for _, search := range spec.DNSConfig.Searches {
+		if search == "." {
+			continue
+		}
+		for _, why := range validation.IsDNS1123SubdomainWithUnderscore(strings.TrimSuffix(search, ".")) {
+			c.errorf(CodeName, "the search domain %q is not legal: %s", search, why)
+		}
+	}
+	for _, option := range spec.DNSConfig.Options {
+		if option.Name == "" {
+			c.errorf(CodeName, "a resolver option has no name")
+		}
+	}
 }
 
 // volumes checks a Pod's volumes and what they refer to, and returns their names.

@@ -5,6 +5,7 @@ package render
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,11 +119,36 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 		r.diags.Append(done.diags)
 		return nil
 	})
-	r.diags.Append(Check(out.Objects))
+	r.diags.Append(r.located(Check(out.Objects)))
 	if r.diags.HasErrors() {
 		return nil, r.diags.All()
 	}
 	return out, r.diags.All()
+}
+
+// located gives diagnostics about objects the places in the topology that the
+// objects come from: objects know the base name of the file and the line only.
+func (r *renderer) located(diags []diag.Diagnostic) []diag.Diagnostic {
+	places := make(map[diag.Pos]diag.Pos, len(r.lab.Nodes))
+	for _, n := range r.lab.Nodes {
+		places[sourcePos(n.Source())] = n.Pos
+	}
+	for i, d := range diags {
+		if pos, ok := places[d.Pos]; ok {
+			diags[i].Pos = pos
+		} else if d.File == r.lab.Source {
+			diags[i].File = r.file()
+		}
+	}
+	return diags
+}
+
+// file names the topology as other diagnostics do.
+func (r *renderer) file() string {
+	if len(r.lab.Nodes) == 0 || r.lab.Nodes[0].Pos.File == "" {
+		return r.lab.Source
+	}
+	return r.lab.Nodes[0].Pos.File
 }
 
 func encodeInto(o *Object, diags *diag.List) {
@@ -187,7 +213,7 @@ func (r *renderer) selectedPods() []*lab.Pod {
 	for _, name := range r.opts.Only {
 		n := r.findNode(name)
 		if n == nil {
-			r.diags.Errorf(CodeUnknownNode, diag.Pos{File: r.lab.Source}, "see the nodes with c9s graph or in the topology file",
+			r.diags.Errorf(CodeUnknownNode, diag.Pos{File: r.file()}, r.onlyHint(),
 				"the lab has no node %q", name)
 			continue
 		}
@@ -207,6 +233,18 @@ func (r *renderer) selectedPods() []*lab.Pod {
 		pods = append(pods, pod)
 	}
 	return pods
+}
+
+// onlyHint says which nodes there are, where that is short.
+func (r *renderer) onlyHint() string {
+	if len(r.lab.Nodes) > 12 {
+		return "see the nodes with c9s graph or in the topology file"
+	}
+	names := make([]string, 0, len(r.lab.Nodes))
+	for _, n := range r.lab.Nodes {
+		names = append(names, n.Name)
+	}
+	return "name a node of the topology: " + strings.Join(names, ", ")
 }
 
 // findNode finds a node by its name or its ID.

@@ -110,6 +110,10 @@ func (d *decoder) entries(n *yaml.Node) []entry {
 			d.errorf(CodeWrongType, k, howTo[wantText], "a key must be text, not %s", describe(k))
 			continue
 		}
+		if strings.ContainsRune(k.Value, 0) {
+			d.errorf(CodeBadValue, k, "remove \"\\0\"", "key %q has a NUL character, which Linux cannot pass on", k.Value)
+			continue
+		}
 		if first, dup := seen[k.Value]; dup {
 			d.errorf(CodeDuplicateKey, k, "remove one of the two", "key %q is written twice (first in line %d)", k.Value, first.Line)
 			continue
@@ -279,6 +283,20 @@ func fieldsOf(t reflect.Type) *fields {
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// text is a scalar's text, or nothing after an error was told. A NUL character
+// ends a text for Linux, so neither names nor values can have one.
+func (d *decoder) text(n *yaml.Node, path string) (string, bool) {
+	text, ok := scalarText(n)
+	switch {
+	case !ok:
+		d.wrongType(n, path, wantText)
+	case strings.ContainsRune(text, 0):
+		d.errorf(CodeBadValue, n, "remove \"\\0\"", "%s has a NUL character, which Linux cannot pass on", lastKey(path))
+		return "", false
+	}
+	return text, ok
+}
 
 // scalarText is the text of a scalar as a string field receives it.
 func scalarText(n *yaml.Node) (string, bool) {

@@ -16,6 +16,8 @@ func ParseEndpoint(text string) (node, iface string, err error) {
 		return "", "", errors.New("the node before the colon is missing")
 	case iface == "":
 		return "", "", errors.New("the interface after the colon is missing")
+	case strings.ContainsRune(text, 0):
+		return "", "", errors.New("there is a NUL character in it")
 	case strings.TrimSpace(node) != node || strings.TrimSpace(iface) != iface:
 		return "", "", errors.New("there are spaces around a name")
 	}

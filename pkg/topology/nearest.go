@@ -3,11 +3,12 @@ package topology
 import "strings"
 
 // Nearest returns the known word that is closest to word, or "" if none is
-// close: at most a third of the letters may differ, none in words of up to three.
+// close: at most a third of the letters may differ, one in words of three, none
+// in shorter ones.
 // Case, and hyphen or underscore, make no difference.
 func Nearest(word string, known []string) string {
 	allowed := (len(word) + 1) / 3
-	if len(word) < 4 {
+	if len(word) < 3 {
 		allowed = 0
 	}
 	best, bestDistance := "", allowed+1

@@ -11,9 +11,8 @@ import (
 )
 
 func (s *Str) decodeYAML(d *decoder, n *yaml.Node, path string) {
-	text, ok := scalarText(n)
+	text, ok := d.text(n, path)
 	if !ok {
-		d.wrongType(n, path, wantText)
 		return
 	}
 	*s = Str{Value: text, Pos: d.pos(n)}
@@ -81,9 +80,8 @@ func (l *List) decodeYAML(d *decoder, n *yaml.Node, path string) {
 		if item = d.deref(item); item == nil {
 			return
 		}
-		text, ok := scalarText(item)
+		text, ok := d.text(item, path+"[]")
 		if !ok {
-			d.wrongType(item, path+"[]", wantText)
 			continue
 		}
 		l.Items = append(l.Items, Str{Value: text, Pos: d.pos(item)})
@@ -106,9 +104,8 @@ func (m *Map) decodeYAML(d *decoder, n *yaml.Node, path string) {
 		return
 	}
 	for _, e := range d.entries(n) {
-		text, ok := scalarText(e.value)
+		text, ok := d.text(e.value, path+" "+e.key)
 		if !ok {
-			d.wrongType(e.value, path+" "+e.key, wantText)
 			continue
 		}
 		m.Items = append(m.Items, KeyValue{Key: e.key, Value: text, Pos: d.pos(e.keyNode)})
