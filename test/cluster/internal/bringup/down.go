@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/c9s-lab/c9s/test/cluster/internal/host"
@@ -32,6 +31,9 @@ func Down(ctx context.Context, name string, out io.Writer) error {
 	defer unlock()
 	began := time.Now()
 	if err := remove(site.Cluster{Name: name}); err != nil {
+		return err
+	}
+	if err := removeLocks(ctx, name); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "cluster %s removed in %.1f s\n", name, time.Since(began).Seconds())
@@ -63,5 +65,17 @@ func removeShared() error {
 		return err
 	}
 	_ = os.Remove(site.StateBase) // empty by now, or a start under another name is just beginning
-	return os.RemoveAll(filepath.Join(site.RunBase, "index.lock"))
+	return nil
+}
+
+// removeLocks removes the lock that Down holds, and that of the indexes.
+func removeLocks(ctx context.Context, name string) error {
+	unlock, err := host.Lock(ctx, site.IndexLock)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = errors.Join(os.Remove(site.IndexLock), os.Remove(lockPath(name)))
+	_ = os.Remove(site.RunBase) // not empty with other clusters
+	return err
 }

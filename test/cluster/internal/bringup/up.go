@@ -95,8 +95,10 @@ func differs(have, want site.Cluster) string {
 }
 
 func lock(ctx context.Context, name string) (func(), error) {
-	return host.Lock(ctx, filepath.Join(site.RunBase, name+".lock"))
+	return host.Lock(ctx, lockPath(name))
 }
+
+func lockPath(name string) string { return filepath.Join(site.RunBase, name+".lock") }
 
 func requireRoot() error {
 	if os.Geteuid() != 0 {

@@ -38,6 +38,11 @@ func (d device) layers(ctx context.Context, b builder) ([]string, error) {
 // ensureBase makes a minimal Debian system.
 func ensureBase(ctx context.Context, b builder) (string, error) {
 	dir := filepath.Join(b.cache.Dir, "debian-"+suite)
+	unlock, err := host.Lock(ctx, dir+".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}

@@ -74,7 +74,7 @@ func Ensure(ctx context.Context, cache binaries.Cache, name string, tell func(st
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	unlock, err := host.Lock(ctx, filepath.Join(cache.Dir, "images", "build.lock"))
+	unlock, err := host.Lock(ctx, filepath.Join(cache.Dir, "images", "."+name+".lock"))
 	if err != nil {
 		return "", err
 	}

@@ -19,6 +19,9 @@ import (
 // maxClusters is bounded by the second octet of Pod addresses, 10.244 to 10.253.
 const maxClusters = 10
 
+// IndexLock is held while a cluster is given its index.
+const IndexLock = RunBase + "/index.lock"
+
 // ErrNone is returned by Load when there is no such cluster.
 var ErrNone = errors.New("no such cluster")
 
@@ -59,7 +62,7 @@ func List() ([]Cluster, error) {
 // Create gives the cluster the first index whose addresses nothing else on this
 // machine uses, and keeps its record.
 func Create(ctx context.Context, c Cluster) (Cluster, error) {
-	unlock, err := host.Lock(ctx, filepath.Join(RunBase, "index.lock"))
+	unlock, err := host.Lock(ctx, IndexLock)
 	if err != nil {
 		return c, err
 	}
