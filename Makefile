@@ -16,19 +16,48 @@ RACE_ENV := $(if $(CC_FOUND),CGO_ENABLED=1,)
 help: ## List the tasks
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# planner/ needs containerlab's module, which not every module proxy serves. Its
+# checksum is not in go.sum everywhere, hence -mod=mod.
+PLANNER_FLAGS ?= -mod=mod
+planner-resolves = (cd planner && $(GO) list $(PLANNER_FLAGS) -deps ./... >/dev/null 2>&1)
+
 .PHONY: build
-build: ## Build bin/c9s for this machine
+build: ## Build bin/c9s, with containerlab's kind hooks where its module resolves
+	@mkdir -p bin
+	@if $(planner-resolves); then \
+		echo "building bin/c9s with containerlab's kind hooks linked in, and bin/c9s-planner"; \
+		cd planner && $(GO) build $(PLANNER_FLAGS) -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/c9s ./cmd/c9s-planner; \
+	else \
+		echo "building bin/c9s with the built-in planner: containerlab's module does not resolve here"; \
+		$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/c9s ./cmd/c9s; \
+	fi
+
+.PHONY: plain
+plain: ## Build bin/c9s without the hooks, in any case
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/c9s ./cmd/c9s
 
 .PHONY: demo
-demo: build ## Render the demo lab (testdata/demo) into demo/ and show what is in it
+demo: plain ## Render the demo lab (testdata/demo) into demo/ and show what is in it
 	@PATH="$(CURDIR)/bin:$$PATH" sh testdata/demo/demo.sh demo
 
 .PHONY: test
 test: lint ## Run the linters and all tests (what CI runs)
 	@test -n "$(RACE)" || echo "no C compiler (apt-get install gcc): the race detector is off"
 	$(RACE_ENV) $(GO) test $(RACE) -timeout 20m -cover ./...
+
+.PHONY: test-planner
+test-planner: ## Test planner/ where containerlab's module resolves
+	@if $(planner-resolves); then \
+		cd planner && $(GO) vet $(PLANNER_FLAGS) ./... && $(GO) test $(PLANNER_FLAGS) -timeout 20m -cover ./...; \
+	else \
+		echo "planner/ is left out: containerlab's module does not resolve here"; \
+	fi
+
+.PHONY: conform
+conform: build ## Compare the built-in planner with containerlab's hooks, kind by kind
+	@test -x bin/c9s-planner || { echo "bin/c9s-planner could not be built: containerlab's module does not resolve here"; exit 1; }
+	bin/c9s-planner conform
 
 .PHONY: lint
 lint: ## gofmt, go vet and staticcheck

@@ -174,10 +174,23 @@ func autoPlanner(world IO, path string, builtin plan.Planner) (p plan.Planner, n
 	if self, err := os.Executable(); err == nil && world.PlannerArgs != nil && path == "" {
 		hooks := plan.NewHooks(self, plan.WithArgs(world.PlannerArgs...))
 		if hooks.Check() == nil {
-			return hooks, ""
+			return cached(hooks), ""
 		}
 	}
-	return plan.Auto(path, builtin)
+	p, notice = plan.Auto(path, builtin)
+	if _, ok := p.(*plan.Hooks); ok {
+		p = cached(p)
+	}
+	return p, notice
+}
+
+// cached keeps what the hook planner plans in the user's cache folder.
+func cached(p plan.Planner) plan.Planner {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return p
+	}
+	return plan.Cache(p, filepath.Join(dir, "c9s", "plans"))
 }
 
 // planNodes plans nodes in parallel; a nil filter means all of them.

@@ -45,5 +45,5 @@ func (r *run) sortedSetenv(command string, env map[string]string) string {
 	}
 	slices.Sort(words)
 	rest := setenv.ReplaceAllString(command[first[0]:], "")
-	return command[:first[0]] + strings.Join(words, " ") + " " + rest
+	return command[:first[0]] + strings.Join(words, " ") + strings.TrimLeft(rest, " ")
 }

@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// cache keeps the plans of another planner on disk.
+type cache struct {
+	planner Planner
+	dir     string
+}
+
+// Cache keeps the plans of p in dir, by a digest of all that a plan depends on:
+// the planner's name and version, the node, and what the node is linked to. Plans
+// with an error are not kept. What cannot be read or written is planned again.
+func Cache(p Planner, dir string) Planner { return &cache{planner: p, dir: dir} }
+
+func (c *cache) Name() string { return c.planner.Name() }
+
+func (c *cache) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
+	file, err := c.file(l, n)
+	if err != nil {
+		return nil, err
+	}
+	if p := readPlan(file); p != nil {
+		return p, nil
+	}
+	p, err := c.planner.Plan(ctx, l, n)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range p.Diagnostics {
+		if d.Severity == diag.Error {
+			return p, nil
+		}
+	}
+	_ = writePlan(file, p) // the plan is good without being kept
+	return p, nil
+}
+
+// file is where the plan of n is kept.
+func (c *cache) file(l *lab.Lab, n *lab.Node) (string, error) {
+	data, err := json.Marshal(struct {
+		Plan, Protocol, Planner, Node string
+		Lab                           *lab.Lab
+	}{Version, ProtocolVersion, c.planner.Name(), n.Name, excerpt(l, n)})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	name := hex.EncodeToString(sum[:])
+	return filepath.Join(c.dir, name[:2], name[2:]+".json"), nil
+}
+
+func readPlan(file string) *Plan {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	p := &Plan{}
+	if json.Unmarshal(data, p) != nil || p.Version != Version {
+		return nil
+	}
+	return p
+}
+
+// writePlan puts the file in place whole, so that another run never reads half of it.
+func writePlan(file string, p *Plan) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), "new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err := tmp.Write(data); err != nil {
+		tmp.Close()
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), file)
+}
