@@ -50,6 +50,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"render", demoTopo, "--policy", filepath.Join(empty, "none.yaml")}, ExitFailure, "no such file"},
 		{[]string{"render", demoTopo, "--only", "R9"}, ExitFailure, "R9"},
 		{[]string{"render", demoTopo, "-n", "Not_Legal"}, ExitFailure, "cannot be the name of a namespace"},
+		{[]string{"render", demoTopo, "-n", "kube-system"}, ExitFailure, "Kubernetes' own"},
 		{[]string{"render", demoTopo, "--planner", "hooks", "--planner-path", filepath.Join(empty, "none")}, ExitFailure, "none"},
 		{[]string{"plan", demoTopo, "--node", "R9"}, ExitFailure, `has no node "R9"`},
 		{[]string{"explain", "nosuchfield"}, ExitFailure, "has no field"},
@@ -383,7 +384,8 @@ func TestMapImageAndMapFile(t *testing.T) {
 		}
 	}
 	stdout, stderr, code := run(t, "render", filepath.Join(dir, "t.clab.yml"), "--planner", "builtin",
-		"--map-image", "alpine=registry.example/alpine", "--map-image", "ghcr.io/*=registry.example/ghcr/*", "--map-file", "/gone/frr.conf="+local)
+		"--map-image", "alpine=registry.example/alpine", "--map-image", "ghcr.io/*=registry.example/ghcr/*", "--map-file", "/gone/frr.conf="+local,
+		"--map-image", "alpin=x", "--map-file", "/gone/fr.conf="+local)
 	if code != ExitOK {
 		t.Fatal(stderr)
 	}
@@ -391,6 +393,14 @@ func TestMapImageAndMapFile(t *testing.T) {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the output has no %q", want)
 		}
+	}
+	for _, want := range []string{"--map-image alpin=x has no effect", "--map-file /gone/fr.conf=" + local + " has no effect"} {
+		if strings.Count(stderr, want) != 1 {
+			t.Errorf("it is not told once that %s:\n%s", want, stderr)
+		}
+	}
+	if strings.Count(stderr, "has no effect") != 2 {
+		t.Errorf("more is told to have no effect:\n%s", stderr)
 	}
 }
 

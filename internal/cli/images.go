@@ -19,14 +19,16 @@ import (
 
 // Diagnostics of asking registries.
 const (
-	codeImage diag.Code = "image-unresolved"
-	codePin   diag.Code = "image-pin"
+	codeImage     diag.Code = "image-unresolved"
+	codePin       diag.Code = "image-pin"
+	codeMapUnused diag.Code = "map-image-unused"
 )
 
 func imageCodes() map[diag.Code]string {
 	return map[diag.Code]string{
-		codeImage: "a registry does not have an image, or cannot be asked (--resolve-images, --pin)",
-		codePin:   "an image reference cannot be pinned to its digest (--pin)",
+		codeImage:     "a registry does not have an image, or cannot be asked (--resolve-images, --pin)",
+		codePin:       "an image reference cannot be pinned to its digest (--pin)",
+		codeMapUnused: "a rule of --map-image comes to bear on no image of the lab",
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/spf13/cobra"
 )
@@ -140,6 +141,7 @@ func (f *renderFlags) renderLab(ctx context.Context, world IO, c *compiled, rule
 	if hasErrors(diags) {
 		return nil, diags, nil
 	}
+	diags = append(diags, f.unusedRules(c, plans, rules)...)
 	sidecar := f.image
 	imageDiags, mapped, err := f.images.apply(ctx, c.lab, plans, rules)
 	if mapped { // the plans' images are mapped already; only c9s' own is left
@@ -160,6 +162,22 @@ func (f *renderFlags) renderLab(ctx context.Context, world IO, c *compiled, rule
 		Only: f.only, MapImage: rules, WireKey: key,
 	})
 	return out, append(diags, renderDiags...), nil
+}
+
+// unusedRules tells of --map-image rules that no image of the lab meets.
+func (f *renderFlags) unusedRules(c *compiled, plans map[string]*plan.Plan, rules []render.ImageRule) []diag.Diagnostic {
+	images := []string{f.image}
+	for _, p := range plans {
+		for _, container := range p.Containers {
+			images = append(images, container.Image)
+		}
+	}
+	var diags diag.List
+	for _, r := range render.UnusedRules(rules, images) {
+		diags.Warnf(codeMapUnused, diag.Pos{File: c.source.Name}, "write FROM as the topology does; a * at its end stands for the rest",
+			"--map-image %s=%s has no effect: no image of the lab is %q", r.From, r.To, r.From)
+	}
+	return diags.All()
 }
 
 func (f *renderFlags) imageRules() ([]render.ImageRule, error) {

@@ -53,6 +53,12 @@ var engineSockets = []string{"/var/run/docker.sock", "/run/docker.sock", "/run/p
 
 func under(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
+// givesEngineSocket tells a socket of the engine, and a folder that it may be in.
+func givesEngineSocket(p string) bool {
+	folder := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(p)), "/")
+	return slices.ContainsFunc(engineSockets, func(socket string) bool { return under(socket, folder) })
+}
+
 // compileMounts resolves binds and volumes; the most specific bind of a target
 // wins, and the result is sorted by target.
 func (c *compiler) compileMounts(n *node) {
@@ -91,7 +97,7 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 	m := lab.Mount{Target: b.Target, ReadOnly: b.ReadOnly(), Pos: pos}
 	written := c.magic(n).Replace(b.Source)
 	p := c.files.resolve(written)
-	if slices.Contains(engineSockets, filepath.ToSlash(p)) {
+	if givesEngineSocket(p) {
 		c.diags.Errorf(CodeSocket, pos, "remove the bind; there is no container engine to talk to in a Pod", "bind %q gives the container engine's socket to the node", b.Source)
 		return m, false
 	}

@@ -45,6 +45,7 @@ const (
 	CodeBadLink         diag.Code = "bad-link"
 	CodeLinkRefused     diag.Code = "link-refused"
 	CodeWorkerInterface diag.Code = "worker-interface"
+	CodeMapUnused       diag.Code = "map-file-unused"
 	CodeFetch           diag.Code = "fetch"
 	CodeComponents      diag.Code = "components"
 )
@@ -93,6 +94,7 @@ func Codes() map[diag.Code]string {
 		CodeBadLink:         "a link is incomplete or contradicts itself",
 		CodeLinkRefused:     "a link cannot be had in a Pod",
 		CodeWorkerInterface: "a link needs an interface of the worker",
+		CodeMapUnused:       "a file that --map-file replaces is not named by the topology",
 		CodeFetch:           "a URL cannot be fetched",
 		CodeComponents:      "components are incomplete or contradict each other",
 	}

@@ -129,6 +129,7 @@ func (c *compiler) run() {
 	c.compileLinks()
 	c.allocate()
 	c.shareSecrets()
+	c.files.checkMapFiles()
 	c.finish()
 	if c.o.Policy != nil {
 		c.o.Policy.Apply(c.lab, c.diags)

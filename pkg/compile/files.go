@@ -31,10 +31,12 @@ type stager struct {
 	refs map[string]lab.FileRef // by absolute path
 	// told are the files about which a diagnostic was given.
 	told map[string]bool
+	// mapped are the names of MapFiles that were asked for.
+	mapped map[string]bool
 }
 
 func newStager(c *compiler) *stager {
-	return &stager{c: c, refs: map[string]lab.FileRef{}, told: map[string]bool{}}
+	return &stager{c: c, refs: map[string]lab.FileRef{}, told: map[string]bool{}, mapped: map[string]bool{}}
 }
 
 // bytes keeps data in the lab and returns its reference. A private key is a secret
@@ -51,7 +53,7 @@ func (s *stager) bytes(data []byte, mode uint32, origin string) lab.FileRef {
 // resolve makes a path of the topology absolute: "~" and relative ones by
 // containerlab's rules, and what --map-file puts in its place.
 func (s *stager) resolve(written string) string {
-	if to, ok := s.c.o.MapFiles[written]; ok {
+	if to, ok := s.replacement(written); ok {
 		return absolute(to)
 	}
 	p := written
@@ -61,10 +63,28 @@ func (s *stager) resolve(written string) string {
 	case !filepath.IsAbs(p):
 		p = filepath.Join(s.c.f.Dir, p)
 	}
-	if to, ok := s.c.o.MapFiles[p]; ok {
+	if to, ok := s.replacement(p); ok {
 		return absolute(to)
 	}
 	return p
+}
+
+// replacement is what --map-file puts in the place of a name.
+func (s *stager) replacement(name string) (string, bool) {
+	to, ok := s.c.o.MapFiles[name]
+	if ok {
+		s.mapped[name] = true
+	}
+	return to, ok
+}
+
+// checkMapFiles tells of replacements for files that the topology does not name.
+func (s *stager) checkMapFiles() {
+	for from, to := range s.c.o.MapFiles {
+		if !s.mapped[from] {
+			s.c.diags.Warnf(CodeMapUnused, diag.Pos{File: s.c.f.Path}, "write FROM as the topology does", "--map-file %s=%s has no effect: the topology names no file %q", from, to, from)
+		}
+	}
 }
 
 func absolute(p string) string {
@@ -162,7 +182,7 @@ func (s *stager) text(value string, pos diag.Pos, what, inlineName string) (ref 
 // remote stages what a URL holds.
 func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (lab.FileRef, string, bool) {
 	name := path.Base(u.Path)
-	if to, mapped := s.c.o.MapFiles[value]; mapped {
+	if to, mapped := s.replacement(value); mapped {
 		ref, ok := s.file(to, pos, what)
 		return ref, name, ok
 	}
@@ -203,7 +223,27 @@ func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir,
 	d := &lab.Dir{Mode: modeBits(info.Mode())}
 	ok := s.walk(root, "", d, written, pos, what, 0)
 	slices.SortFunc(d.Entries, func(a, b lab.DirEntry) int { return strings.Compare(a.Path, b.Path) })
+	s.warnOutside(d, written, pos, what)
 	return d, ok
+}
+
+// warnOutside tells, once a folder, of symbolic links that lead out of it.
+func (s *stager) warnOutside(d *lab.Dir, written string, pos diag.Pos, what string) {
+	var outside []lab.DirEntry
+	for _, e := range d.Entries {
+		if e.Link != "" && !staysInside(e.Path, e.Link) {
+			outside = append(outside, e)
+		}
+	}
+	if len(outside) == 0 {
+		return
+	}
+	more := ""
+	if n := len(outside); n > 1 {
+		more = " (and " + plural(n-1, "more link") + " like it)"
+	}
+	s.c.diags.Warnf(CodeLinkOutside, pos, "replace the link by the file itself if the node needs it",
+		"%s %q: the symbolic link %s leads to %s, which is not in the folder%s; the node looks for that in its own files", what, written, outside[0].Path, outside[0].Link, more)
 }
 
 func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos, what string, depth int) bool {
@@ -234,10 +274,6 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 			if err != nil {
 				s.c.diags.Warnf(CodeFileUnreadable, pos, "", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
 				continue
-			}
-			if !staysInside(name, target) {
-				s.c.diags.Warnf(CodeLinkOutside, pos, "replace the link by the file itself if the node needs it",
-					"%s %q: the symbolic link %s leads to %s, which is not in the folder; the node looks for that in its own files", what, written, name, target)
 			}
 			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: 0o777, Link: filepath.ToSlash(target)})
 			continue

@@ -74,6 +74,13 @@ func (c *compiler) compileName() {
 	if c.lab.Namespace == "" && name.Value != "" {
 		c.lab.Namespace = MapName(name.Value, 63)
 	}
+	if strings.HasPrefix(c.lab.Namespace, "kube-") {
+		pos := name.Pos
+		if c.o.Namespace != "" {
+			pos = diag.Pos{}
+		}
+		c.diags.Errorf(CodeNameReserved, pos, "choose another namespace with -n", "the lab would be in the namespace %q, and those with kube- are Kubernetes' own", c.lab.Namespace)
+	}
 	if c.o.Namespace != "" && MapName(c.o.Namespace, 63) != c.o.Namespace {
 		c.diags.Errorf(CodeBadName, diag.Pos{}, fmt.Sprintf("use -n %s", MapName(c.o.Namespace, 63)), "%q cannot be the name of a namespace", c.o.Namespace)
 	}

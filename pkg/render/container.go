@@ -35,6 +35,7 @@ func (p *podRenderer) deviceContainer(m member, i int, program bool) corev1.Cont
 		VolumeMounts:    p.deviceMounts(m, i, privileged),
 	}
 	if program {
+		out.VolumeMounts = p.withoutHelper(m, out.VolumeMounts)
 		out.VolumeMounts = append(out.VolumeMounts, programMounts(out.Name)...)
 		out.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{
 			stage.HelperDir + "/" + stage.HelperFile, "run", "--steps", stage.HelperDir + "/" + stage.ProgramFile,
@@ -44,6 +45,24 @@ func (p *podRenderer) deviceContainer(m member, i int, program bool) corev1.Cont
 		p.probes(m, &out)
 	}
 	return out
+}
+
+// withoutHelper refuses mounts of the user's where the helper is.
+func (p *podRenderer) withoutHelper(m member, mounts []corev1.VolumeMount) []corev1.VolumeMount {
+	return slices.DeleteFunc(mounts, func(v corev1.VolumeMount) bool {
+		target := path.Clean(v.MountPath)
+		if target != stage.HelperDir && !strings.HasPrefix(target, stage.HelperDir+"/") {
+			return false
+		}
+		pos := m.node.Pos
+		for _, own := range m.node.Mounts {
+			if own.Target == v.MountPath {
+				pos = own.Pos
+			}
+		}
+		p.diags.Errorf(CodeMountPath, pos, "choose another target", "node %q has something at %s, and c9s keeps its helper in %s", m.node.Name, target, stage.HelperDir)
+		return true
+	})
 }
 
 func privileged(n *lab.Node, c plan.Container) bool {

@@ -277,6 +277,7 @@ func TestOverlayRefused(t *testing.T) {
 		"fetched":          {overlay(t, map[string]string{"kustomization.yaml": "resources: [../base, 'https://example.com/x?ref=1']\n"}), "fetches nothing"},
 		"link":             {link, "not an ordinary file"},
 		"renamed":          {overlay(t, map[string]string{"kustomization.yaml": "namePrefix: x-\n"}), "namePrefix"},
+		"no base":          {overlay(t, map[string]string{"kustomization.yaml": "resources: [x.yaml]\n", "x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"}), `add "../base"`},
 		"unknown field":    {overlay(t, map[string]string{"kustomization.yaml": "nonsense: 1\n"}), "nonsense"},
 		"no YAML":          {overlay(t, map[string]string{"kustomization.yaml": "{"}), "reading"},
 		"field of no type": {overlay(t, map[string]string{"kustomization.yaml": "patches: [{patch: '[{op: add, path: /spec/nonsense, value: 1}]', target: {kind: Deployment}}]\n"}), "nonsense"},

@@ -22,6 +22,26 @@ func MapImage(rules []ImageRule, image string) string {
 	return image
 }
 
+// UnusedRules are the rules that come to bear on none of images.
+func UnusedRules(rules []ImageRule, images []string) []ImageRule {
+	used := make([]bool, len(rules))
+	for _, image := range images {
+		for i, r := range rules {
+			if _, ok := r.apply(image); ok {
+				used[i] = true
+				break
+			}
+		}
+	}
+	var out []ImageRule
+	for i, r := range rules {
+		if !used[i] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 func (r ImageRule) apply(image string) (string, bool) {
 	if r.From == "" {
 		return "", false

@@ -48,7 +48,8 @@ func ApplyOverlay(files map[string][]byte, overlayDir string) ([]Object, error) 
 	if err := copyOverlay(memory, overlayDir); err != nil {
 		return nil, err
 	}
-	if err := includeBase(memory, overlayDir); err != nil {
+	direct, err := includeBase(memory, overlayDir)
+	if err != nil {
 		return nil, err
 	}
 	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, overlayPath)
@@ -59,7 +60,9 @@ func ApplyOverlay(files map[string][]byte, overlayDir string) ([]Object, error) 
 	if err != nil {
 		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
 	}
-	if err := sameNames(files, objs); err != nil {
+	if err := sameNames(files, objs); err != nil && !direct {
+		return nil, fmt.Errorf("the overlay %s names resources and the rendered lab is not among them; add %q to its resources", overlayDir, baseRef)
+	} else if err != nil {
 		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
 	}
 	return objs, nil
@@ -109,38 +112,33 @@ func copyOverlay(memory filesys.FileSystem, dir string) error {
 }
 
 // includeBase makes the overlay's kustomization take the base where it names no
-// resources at all, and refuses what would have to be fetched.
-func includeBase(memory filesys.FileSystem, dir string) error {
+// resources at all, and refuses what would have to be fetched. direct tells that
+// the base is a resource of the overlay itself.
+func includeBase(memory filesys.FileSystem, dir string) (direct bool, err error) {
 	name := overlayKustomization(memory)
 	if name == "" {
-		return fmt.Errorf("the overlay %s has no kustomization.yaml", dir)
+		return false, fmt.Errorf("the overlay %s has no kustomization.yaml", dir)
 	}
 	file := path.Join(overlayPath, name)
 	data, err := memory.ReadFile(file)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var content map[string]any
 	if err := yaml.Unmarshal(data, &content); err != nil {
-		return fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
+		return false, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
 	}
-	var named []string
-	for _, key := range []string{"resources", "bases", "components"} {
-		list, _ := content[key].([]any)
-		for _, item := range list {
-			if text, ok := item.(string); ok {
-				named = append(named, text)
-			}
-		}
-	}
-	for _, resource := range named {
-		if target := path.Join(overlayPath, resource); !memory.Exists(target) {
-			return fmt.Errorf("%s names %q, which is not in the overlay; c9s fetches nothing, and the rendered lab is %q",
+	resources := slices.Concat(texts(content["resources"]), texts(content["bases"]))
+	for _, resource := range slices.Concat(resources, texts(content["components"])) {
+		target := path.Join(overlayPath, resource)
+		direct = direct || target == basePath
+		if !memory.Exists(target) {
+			return false, fmt.Errorf("%s names %q, which is not in the overlay; c9s fetches nothing, and the rendered lab is %q",
 				filepath.Join(dir, name), resource, baseRef)
 		}
 	}
-	if len(named) > 0 {
-		return nil
+	if len(resources) > 0 {
+		return direct, nil
 	}
 	if content == nil {
 		content = map[string]any{}
@@ -148,9 +146,21 @@ func includeBase(memory filesys.FileSystem, dir string) error {
 	content["resources"] = []string{baseRef}
 	data, err = yaml.Marshal(content)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return memory.WriteFile(file, data)
+	return true, memory.WriteFile(file, data)
+}
+
+// texts are the texts of a list in YAML.
+func texts(list any) []string {
+	var out []string
+	items, _ := list.([]any)
+	for _, item := range items {
+		if text, ok := item.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 func overlayKustomization(memory filesys.FileSystem) string {
