@@ -17,6 +17,7 @@ const (
 	CodeKindRefused     diag.Code = "kind-refused"
 	CodeUnknownGroup    diag.Code = "group-unknown"
 	CodeNoImage         diag.Code = "image-missing"
+	CodeImageVariable   diag.Code = "image-variable-unset"
 	CodeBadAddress      diag.Code = "bad-address"
 	CodeMgmtSubnet      diag.Code = "mgmt-subnet-assumed"
 	CodeBadBind         diag.Code = "bad-bind"
@@ -66,6 +67,7 @@ func Codes() map[diag.Code]string {
 		CodeKindRefused:     "a kind cannot run in a Pod",
 		CodeUnknownGroup:    "a group is named that the file does not define",
 		CodeNoImage:         "a node has no image",
+		CodeImageVariable:   "an image names an environment variable that is not set",
 		CodeBadAddress:      "an address or prefix is malformed or does not fit",
 		CodeMgmtSubnet:      "the management subnet is taken from the nodes' addresses",
 		CodeBadBind:         "a bind is not source:target[:mode]",

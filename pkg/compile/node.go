@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -131,7 +133,8 @@ func values(items []topology.Str) []string {
 // compileImage resolves image, pull policy, entrypoint and command.
 func (c *compiler) compileImage(n *node) {
 	r := &n.res
-	n.Image = r.str(func(d *topology.NodeDef) topology.Str { return d.Image }).Value
+	image := r.str(func(d *topology.NodeDef) topology.Str { return d.Image })
+	n.Image = c.imageVariables(n, image)
 	if n.Image == "" && n.known && !n.RootNamespace {
 		c.missingImage(n)
 	}
@@ -154,6 +157,25 @@ func (c *compiler) compileImage(n *node) {
 // placeholderImage stands in for an image under --allow-missing. The name cannot
 // be pulled from anywhere (RFC 6761 keeps .invalid free).
 const placeholderImage = "image.invalid/missing"
+
+var unsetVariable = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?`)
+
+// imageVariables tells of variables in an image that the environment does not
+// have: the topology keeps them as they are, and no registry has such an image.
+func (c *compiler) imageVariables(n *node, image topology.Str) string {
+	names := unsetVariable.FindAllStringSubmatch(image.Value, -1)
+	if len(names) == 0 {
+		return image.Value
+	}
+	name := names[0][1]
+	if c.o.AllowMissing {
+		c.diags.Warnf(CodeFilePlaceholder, image.Pos, "set it before you deploy", "the image %q needs the environment variable %s, which is not set; \"missing\" stands in for it", image.Value, name)
+		return unsetVariable.ReplaceAllString(image.Value, "missing")
+	}
+	c.diags.Errorf(CodeImageVariable, image.Pos, fmt.Sprintf("set it (%s=...), or give it a default in the topology: ${%s:-...}", name, name),
+		"the image %q of node %q needs the environment variable %s, which is not set", image.Value, n.Name, name)
+	return image.Value
+}
 
 // missingImage tells that a node has no image.
 func (c *compiler) missingImage(n *node) {
