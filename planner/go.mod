@@ -6,6 +6,7 @@ require (
 	github.com/c9s-lab/c9s v0.0.0-00010101000000-000000000000
 	github.com/charmbracelet/log v0.4.2
 	github.com/docker/go-units v0.5.0
+	github.com/google/go-cmp v0.7.0
 	github.com/google/shlex v0.0.0-20191202100458-e7afc7fbc510
 	github.com/google/uuid v1.6.0
 	github.com/srl-labs/containerlab v0.79.0
@@ -176,6 +177,5 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.1 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
 
 replace github.com/c9s-lab/c9s => ../
