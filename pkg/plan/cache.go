@@ -19,8 +19,8 @@ type cache struct {
 }
 
 // Cache keeps the plans of p in dir, by a digest of all that a plan depends on:
-// the planner's name and version, the node, and what the node is linked to. Plans
-// with an error are not kept. What cannot be read or written is planned again.
+// the planner's name, version and program, the node, and what the node is linked
+// to. Plans with an error are not kept. What cannot be read or written is planned again.
 func Cache(p Planner, dir string) Planner { return &cache{planner: p, dir: dir} }
 
 func (c *cache) Name() string { return c.planner.Name() }
@@ -48,10 +48,14 @@ func (c *cache) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error
 
 // file is where the plan of n is kept.
 func (c *cache) file(l *lab.Lab, n *lab.Node) (string, error) {
+	program := ""
+	if f, ok := c.planner.(interface{ Fingerprint() string }); ok {
+		program = f.Fingerprint()
+	}
 	data, err := json.Marshal(struct {
-		Plan, Protocol, Planner, Node string
-		Lab                           *lab.Lab
-	}{Version, ProtocolVersion, c.planner.Name(), n.Name, excerpt(l, n)})
+		Plan, Protocol, Planner, Program, Node string
+		Lab                                    *lab.Lab
+	}{Version, ProtocolVersion, c.planner.Name(), program, n.Name, excerpt(l, n)})
 	if err != nil {
 		return "", err
 	}

@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/c9s-lab/c9s/internal/cli"
 	"github.com/c9s-lab/c9s/planner/internal/conform"
 	"github.com/c9s-lab/c9s/planner/internal/hooks"
 	"github.com/c9s-lab/c9s/planner/internal/program"
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestMain(m *testing.M) {
@@ -29,5 +31,32 @@ func TestEveryKindAgrees(t *testing.T) {
 	t.Log("\n" + out.String())
 	if !strings.HasSuffix(out.String(), "59 kinds agree, 0 differ\n") {
 		t.Error("the planners differ in what is not meant to differ")
+	}
+}
+
+// TestLinuxLabsRenderTheSame: for labs of kind linux only, the objects are the same
+// bytes whoever planned, but for the planner's name.
+func TestLinuxLabsRenderTheSame(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	topologies := []string{"../../../testdata/demo/demo.clab.yml"}
+	const corpus = "../../../../shared/corpus"
+	if _, err := os.Stat(corpus); err != nil {
+		t.Log("the corpus of public labs is not beside this checkout: only testdata/demo is compared")
+	} else {
+		topologies = append(topologies, corpus+"/013-containerlab-frr01/frr01.clab.yml", corpus+"/075-containerlab-stages/stages.clab.yml", corpus+"/054-containerlab-01-linux-nodes/01-linux-nodes.clab.yml")
+	}
+	for _, topo := range topologies {
+		var streams [2]string
+		for i, planner := range []string{"builtin", "hooks"} {
+			var out, errs bytes.Buffer
+			world := cli.IO{Out: &out, Err: &errs, PlannerArgs: []string{"planner"}}
+			if code := cli.Main([]string{"render", topo, "--allow-missing", "--planner", planner}, world); code != 0 {
+				t.Fatalf("%s with %s:\n%s", topo, planner, errs.String())
+			}
+			streams[i] = strings.ReplaceAll(out.String(), "hooks/"+hooks.Version, "builtin/"+hooks.Version)
+		}
+		if diff := cmp.Diff(streams[0], streams[1]); diff != "" {
+			t.Errorf("%s: -builtin +hooks\n%s", topo, diff)
+		}
 	}
 }

@@ -63,6 +63,9 @@ func serve() error {
 	if err := sandbox.Prepare(); err != nil {
 		return err
 	}
+	if err := sandbox.Limit(); err != nil {
+		return err
+	}
 	// Hooks print; standard output is for the response alone.
 	out := os.Stdout
 	os.Stdout = os.Stderr
