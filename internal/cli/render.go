@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/spf13/cobra"
@@ -142,6 +144,9 @@ func (f *renderFlags) renderLab(ctx context.Context, world IO, c *compiled, rule
 		return nil, diags, nil
 	}
 	diags = append(diags, f.unusedRules(c, plans, rules)...)
+	if f.allowMissing {
+		diags = append(diags, standInImages(c.lab, plans, rules)...)
+	}
 	sidecar := f.image
 	imageDiags, mapped, err := f.images.apply(ctx, c.lab, plans, rules)
 	if mapped { // the plans' images are mapped already; only c9s' own is left
@@ -162,6 +167,24 @@ func (f *renderFlags) renderLab(ctx context.Context, world IO, c *compiled, rule
 		Only: f.only, MapImage: rules, WireKey: key,
 	})
 	return out, append(diags, renderDiags...), nil
+}
+
+// standInImages puts a placeholder where an image is no reference, most often for
+// a variable that is not set.
+func standInImages(l *lab.Lab, plans map[string]*plan.Plan, rules []render.ImageRule) []diag.Diagnostic {
+	var diags diag.List
+	for _, n := range l.Nodes {
+		for i := range plans[n.Name].Containers {
+			container := &plans[n.Name].Containers[i]
+			if render.LegalImage(render.MapImage(rules, container.Image)) {
+				continue
+			}
+			diags.Warnf(compile.CodeFilePlaceholder, n.Pos, "set an image before you deploy",
+				"the image %q of node %q is not a reference; %s stands in for it", container.Image, n.Name, compile.PlaceholderImage)
+			container.Image = compile.PlaceholderImage
+		}
+	}
+	return diags.All()
 }
 
 // unusedRules tells of --map-image rules that no image of the lab meets.

@@ -154,9 +154,9 @@ func (c *compiler) compileImage(n *node) {
 	n.Cmd = c.words(r.str(func(d *topology.NodeDef) topology.Str { return d.Cmd }), "cmd")
 }
 
-// placeholderImage stands in for an image under --allow-missing. The name cannot
+// PlaceholderImage stands in for an image under --allow-missing. The name cannot
 // be pulled from anywhere (RFC 6761 keeps .invalid free).
-const placeholderImage = "image.invalid/missing"
+const PlaceholderImage = "image.invalid/missing"
 
 var unsetVariable = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?`)
 
@@ -180,8 +180,8 @@ func (c *compiler) imageVariables(n *node, image topology.Str) string {
 // missingImage tells that a node has no image.
 func (c *compiler) missingImage(n *node) {
 	if c.o.AllowMissing {
-		n.Image = placeholderImage
-		c.diags.Warnf(CodeFilePlaceholder, n.Pos, "set an image before you deploy", "node %q has no image; %s stands in for it", n.Name, placeholderImage)
+		n.Image = PlaceholderImage
+		c.diags.Warnf(CodeFilePlaceholder, n.Pos, "set an image before you deploy", "node %q has no image; %s stands in for it", n.Name, PlaceholderImage)
 		return
 	}
 	c.diags.Errorf(CodeNoImage, n.Pos, "add \"image: ...\" to the node, its kind or the defaults", "node %q has no image", n.Name)

@@ -2,8 +2,10 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/topology"
 	"github.com/google/cel-go/cel"
 	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	sigsjson "sigs.k8s.io/json"
@@ -136,13 +139,35 @@ func (r *reader) decode(n *yaml.Node, what string, to any) bool {
 	}
 	strict, err := sigsjson.UnmarshalStrict(data, to)
 	if err != nil {
-		r.errorf(n, "", "%s: %s", what, strings.TrimPrefix(err.Error(), "json: "))
+		r.errorf(n, "see docs/policy.md for an example", "%s", decodeError(what, err))
 		return false
 	}
 	for _, s := range strict {
 		r.errorf(n, "check its spelling", "%s: %v", what, s)
 	}
 	return len(strict) == 0
+}
+
+// decodeError says in YAML's words which value has the wrong type.
+func decodeError(what string, err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return what + ": " + strings.TrimPrefix(err.Error(), "json: ")
+	}
+	if wrong.Field != "" {
+		what += "." + wrong.Field
+	}
+	want := map[reflect.Kind]string{
+		reflect.String: "text", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Map: "a mapping", reflect.Struct: "a mapping",
+	}[wrong.Type.Kind()]
+	if want == "" {
+		want = "a number"
+	}
+	got := map[string]string{"array": "a list", "object": "a mapping", "string": "text", "bool": "true or false"}[wrong.Value]
+	if got == "" {
+		got = "a " + wrong.Value
+	}
+	return fmt.Sprintf("%s must be %s, not %s", what, want, got)
 }
 
 func (r *reader) profile(n *yaml.Node) *profile {
@@ -261,8 +286,8 @@ func (s *Set) check(key string) error {
 			return fmt.Errorf("expose.type %q is not ClusterIP, LoadBalancer, NodePort, Headless or None", s.Expose.Type)
 		}
 		for _, port := range s.Expose.Ports {
-			if _, err := compile.ParsePort(port); err != nil {
-				return fmt.Errorf("expose.ports: port %q: %v", port, err)
+			if _, err := compile.ParsePort(port.String()); err != nil {
+				return fmt.Errorf("expose.ports: port %q: %v", port.String(), err)
 			}
 		}
 	case "persistence":
@@ -288,6 +313,12 @@ func (s *Set) check(key string) error {
 				return fmt.Errorf("nodeSelector: %s=%s is not a label", k, v)
 			}
 		}
+	case "tolerations":
+		for _, t := range s.Tolerations {
+			if err := checkToleration(t); err != nil {
+				return err
+			}
+		}
 	case "secretFiles":
 		for _, pattern := range s.SecretFiles {
 			if _, err := path.Match(pattern, ""); err != nil {
@@ -298,11 +329,32 @@ func (s *Set) check(key string) error {
 	return nil
 }
 
+// checkToleration holds the API server's rules.
+func checkToleration(t corev1.Toleration) error {
+	switch {
+	case t.Key != "" && len(validation.IsQualifiedName(t.Key)) > 0:
+		return fmt.Errorf("tolerations: %q cannot be the key of a taint", t.Key)
+	case !slices.Contains([]corev1.TolerationOperator{"", corev1.TolerationOpExists, corev1.TolerationOpEqual}, t.Operator):
+		return fmt.Errorf("tolerations: operator %q is not Exists or Equal", t.Operator)
+	case t.Key == "" && t.Operator != corev1.TolerationOpExists:
+		return errors.New("tolerations: without a key the operator must be Exists")
+	case t.Operator == corev1.TolerationOpExists && t.Value != "":
+		return fmt.Errorf("tolerations: with the operator Exists there is no value, and %q is given", t.Value)
+	case t.Operator != corev1.TolerationOpExists && len(validation.IsValidLabelValue(t.Value)) > 0:
+		return fmt.Errorf("tolerations: %q cannot be the value of a taint", t.Value)
+	case !slices.Contains([]corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}, t.Effect):
+		return fmt.Errorf("tolerations: effect %q is not NoSchedule, PreferNoSchedule or NoExecute", t.Effect)
+	case t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute:
+		return errors.New("tolerations: tolerationSeconds needs the effect NoExecute")
+	}
+	return nil
+}
+
 // resolved is the Service in the lab's terms.
 func (e *Expose) resolved() *lab.Expose {
 	out := &lab.Expose{Type: e.Type, UseMgmtAddress: e.UseMgmtAddress}
-	for _, text := range e.Ports {
-		ports, _ := compile.ParsePort(text) // checked when the file was read
+	for _, port := range e.Ports {
+		ports, _ := compile.ParsePort(port.String()) // checked when the file was read
 		for _, p := range ports {
 			p.Host = 0
 			out.Ports = append(out.Ports, p)

@@ -3,6 +3,7 @@ package policy
 import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Set is what a profile sets. A field that is left out is left to later profiles.
@@ -33,8 +34,8 @@ type Set struct {
 type Expose struct {
 	// Type is ClusterIP (default), LoadBalancer, NodePort, Headless or None.
 	Type string `json:"type,omitempty"`
-	// Ports are "22", "161/udp"; they replace the default list.
-	Ports []string `json:"ports,omitempty"`
+	// Ports are 22, "161/udp"; they replace the default list.
+	Ports []intstr.IntOrString `json:"ports,omitempty"`
 	// UseMgmtAddress asks a load balancer for the management address.
 	UseMgmtAddress bool `json:"useMgmtAddress,omitempty"`
 }

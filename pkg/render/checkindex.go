@@ -86,16 +86,21 @@ func newKnown() known {
 	return known{labels: map[[2]string]bool{}, keys: map[string]bool{}, images: map[string]bool{}}
 }
 
-// legalImage tells whether an image is a reference that a runtime can parse; the
-// API takes any text, and the Pod would then never start.
+// legalImage is LegalImage; the API takes any text as an image, and the Pod would
+// then never start.
 func (k known) legalImage(ref string) bool {
 	legal, have := k.images[ref]
 	if !have {
-		_, err := name.ParseReference(ref)
-		legal = err == nil
+		legal = LegalImage(ref)
 		k.images[ref] = legal
 	}
 	return legal
+}
+
+// LegalImage tells whether an image is a reference that a runtime can parse.
+func LegalImage(ref string) bool {
+	_, err := name.ParseReference(ref)
+	return err == nil
 }
 
 // imageHint says what to do about an illegal image.
