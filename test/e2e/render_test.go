@@ -19,10 +19,11 @@ import (
 func TestRenderedOutputIsAccepted(t *testing.T) {
 	c := testcluster.Shared(t)
 	c9s := buildC9s(t)
+	ns := c.Namespace(t)
 	for _, lab := range []string{"testdata/demo", "testdata/features"} {
-		t.Run(lab, func(t *testing.T) { checkLab(t, c, c9s, filepath.Join(repo, lab)) })
+		t.Run(lab, func(t *testing.T) { checkLab(t, c, ns, c9s, filepath.Join(repo, lab)) })
 	}
-	t.Run("corpus", func(t *testing.T) { checkCorpus(t, c, c9s) })
+	t.Run("corpus", func(t *testing.T) { checkCorpus(t, c, ns, c9s) })
 }
 
 const repo = "../.."
@@ -39,7 +40,7 @@ func buildC9s(t *testing.T) string {
 }
 
 // checkCorpus goes through a collection of public labs beside the checkout.
-func checkCorpus(t *testing.T, c *testcluster.Cluster, c9s string) {
+func checkCorpus(t *testing.T, c *testcluster.Cluster, ns, c9s string) {
 	labs, err := filepath.Glob(filepath.Join(repo, "../shared/corpus/*"))
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func checkCorpus(t *testing.T, c *testcluster.Cluster, c9s string) {
 			}
 			t.Run(filepath.Base(lab), func(t *testing.T) {
 				t.Parallel()
-				did := checkLab(t, c, c9s, lab)
+				did := checkLab(t, c, ns, c9s, lab)
 				mu.Lock()
 				defer mu.Unlock()
 				if did {
@@ -75,7 +76,7 @@ func checkCorpus(t *testing.T, c *testcluster.Cluster, c9s string) {
 
 // checkLab tells whether c9s renders the lab at all. One that it refuses, with
 // its reasons, is no matter of the API server.
-func checkLab(t *testing.T, c *testcluster.Cluster, c9s, lab string) bool {
+func checkLab(t *testing.T, c *testcluster.Cluster, ns, c9s, lab string) bool {
 	t.Helper()
 	render := exec.Command(c9s, "render", lab, "--allow-missing", "--planner", "builtin", "--with-secrets")
 	var stdout, stderr bytes.Buffer
@@ -92,35 +93,19 @@ func checkLab(t *testing.T, c *testcluster.Cluster, c9s, lab string) bool {
 		t.Errorf("what c9s rendered is no YAML: %v", err)
 		return true
 	}
-	checkObjects(t, c, objects)
+	checkObjects(t, c, ns, objects)
 	return true
 }
 
-// checkObjects asks the API server about each object. The namespaces are made
-// for real: namespaced objects are refused without.
-func checkObjects(t *testing.T, c *testcluster.Cluster, objects []*unstructured.Unstructured) {
+// checkObjects asks the API server about each object, a namespaced one in a
+// namespace that is there. Nothing is kept, so that all labs can have the same.
+func checkObjects(t *testing.T, c *testcluster.Cluster, ns string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {
-		if object.GetKind() != "Namespace" {
-			continue
+		if object.GetNamespace() != "" {
+			object.SetNamespace(ns)
 		}
-		if err := c.DryRun(t.Context(), "", object); err != nil {
-			t.Errorf("Namespace %s: %v", object.GetName(), err)
-		}
-	}
-	made := map[string]string{}
-	for _, object := range objects {
-		if object.GetKind() == "Namespace" {
-			continue
-		}
-		// Labs may have names in common, and run at the same time: each has
-		// namespaces of its own here.
-		wanted := object.GetNamespace()
-		if made[wanted] == "" {
-			made[wanted] = c.Namespace(t)
-		}
-		object.SetNamespace(made[wanted])
-		if err := c.DryRun(t.Context(), made[wanted], object); err != nil {
+		if err := c.DryRun(t.Context(), ns, object); err != nil {
 			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
 		}
 	}

@@ -21,22 +21,23 @@ import (
 const execTimeout = time.Minute
 
 // TryExec runs a command in a container ("" for the first) and returns what it
-// printed, to either output.
+// printed, its standard output first.
 func (c *Cluster) TryExec(ctx context.Context, namespace, pod, container string, command ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, execTimeout)
 	defer cancel()
 	request := c.Typed.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
-	executor, err := remotecommand.NewWebSocketExecutor(c.Config, http.MethodGet, request.URL().String())
+	executor, err := remotecommand.NewSPDYExecutor(c.Config, http.MethodPost, request.URL())
 	if err != nil {
 		return "", err
 	}
-	var output bytes.Buffer
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &output, Stderr: &output})
+	var stdout, stderr bytes.Buffer // two, since they are written at the same time
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr})
+	output := stdout.String() + stderr.String()
 	if err != nil {
-		return output.String(), fmt.Errorf("%s in Pod %s: %w: %s", strings.Join(command, " "), pod, err, strings.TrimSpace(output.String()))
+		return output, fmt.Errorf("%s in Pod %s: %w: %s", strings.Join(command, " "), pod, err, strings.TrimSpace(output))
 	}
-	return output.String(), nil
+	return output, nil
 }
 
 // Exec is TryExec for commands that must not fail.

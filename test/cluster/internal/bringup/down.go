@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/c9s-lab/c9s/test/cluster/internal/host"
@@ -48,11 +50,27 @@ func remove(c site.Cluster) error {
 	if err := underlay.Remove(c); err != nil {
 		return fmt.Errorf("removing the network: %w", err)
 	}
-	err := errors.Join(kubeconfig.Unmerge(c), os.RemoveAll(c.Run()), os.RemoveAll(c.State()))
+	err := errors.Join(kubeconfig.Unmerge(c), os.RemoveAll(c.Run()), removeState(c))
 	if err != nil {
 		return err
 	}
 	return removeShared()
+}
+
+// removeState removes the nodes' data side by side: the files of their images are
+// most of the work of removing a cluster.
+func removeState(c site.Cluster) error {
+	dirs, err := filepath.Glob(filepath.Join(c.State(), "nodes", "*", "containerd", "*", "*"))
+	if err != nil {
+		return err
+	}
+	problems := make([]error, len(dirs))
+	var all sync.WaitGroup
+	for i, dir := range dirs {
+		all.Go(func() { problems[i] = os.RemoveAll(dir) })
+	}
+	all.Wait()
+	return errors.Join(append(problems, os.RemoveAll(c.State()))...)
 }
 
 // removeShared puts back what all clusters need, after the last one.

@@ -88,6 +88,7 @@ var frr = device{
 		"usr/lib/frr/docker-start": {mode: 0o755, text: []byte(`#!/bin/bash
 # Starts the daemons of /etc/frr/daemons under watchfrr, which keeps them running.
 chown -R frr:frr /etc/frr 2>/dev/null # the files may be mounted, and read-only
+install -d -o frr -g frr /run/frr
 source /usr/lib/frr/frrcommon.sh
 exec /usr/lib/frr/watchfrr $(daemon_list)
 `)},
@@ -97,7 +98,7 @@ exec /usr/lib/frr/watchfrr $(daemon_list)
 ln -sf /usr/bin/tini /usr/sbin/tini
 command -v ash >/dev/null || ln -s /usr/bin/busybox /usr/bin/ash
 rm -f /etc/ssh/ssh_host_*
-mkdir -p /var/run/frr /var/log/frr /run/sshd
+mkdir -p /var/log/frr /run/sshd
 chown -R frr:frr /etc/frr /var/log/frr
 `,
 }

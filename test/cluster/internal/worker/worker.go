@@ -147,6 +147,7 @@ const containerdTOML = `version = 3
       SystemdCgroup = false
 
 [plugins."io.containerd.cri.v1.images"]
+  discard_unpacked_layers = true
   [plugins."io.containerd.cri.v1.images".pinned_images]
     sandbox = "registry.k8s.io/pause:3.10"
   [plugins."io.containerd.cri.v1.images".registry]
