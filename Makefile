@@ -91,3 +91,5 @@ generate: ## Rewrite generated docs and goldens
 .PHONY: clean
 clean: ## Remove what the other tasks made
 	rm -rf bin demo
+
+include test/cluster/cluster.mk
