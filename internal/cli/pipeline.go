@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -105,6 +106,9 @@ func (f *topoFlags) compileTopology(ctx context.Context, world IO, ref string, o
 	}
 	c.diags = append(c.diags, diags...)
 	if file == nil {
+		if src.IsTemplate() && !slices.ContainsFunc(c.diags, func(d diag.Diagnostic) bool { return d.Code == topology.CodeTemplate }) {
+			c.diags = append(c.diags, templateLines(src))
+		}
 		return c, nil
 	}
 	home, _ := os.UserHomeDir()
@@ -119,7 +123,18 @@ func (f *topoFlags) compileTopology(ctx context.Context, world IO, ref string, o
 	l, diags := compile.Compile(ctx, file, options)
 	c.lab = l
 	c.diags = append(c.diags, diags...)
+	if src.IsTemplate() && hasErrors(c.diags) {
+		c.diags = append(c.diags, templateLines(src))
+	}
 	return c, nil
+}
+
+// templateLines says what the lines in the diagnostics of a template count.
+func templateLines(src *topology.Source) diag.Diagnostic {
+	return diag.Diagnostic{
+		Code: topology.CodeTemplateRows, Severity: diag.Warning, Pos: diag.Pos{File: src.Name},
+		Message: "the file is a template, and the line numbers are those of its output",
+	}
 }
 
 // loadPolicy reads the policy file, if there is one.

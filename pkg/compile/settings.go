@@ -278,6 +278,14 @@ func (c *compiler) compileComponents(n *node) {
 	slots := map[string]diag.Pos{}
 	for _, comp := range list.Items {
 		slot := strings.ToUpper(strings.TrimSpace(comp.Slot.Value))
+		if slot == "" && len(list.Items) > 1 {
+			c.diags.Errorf(CodeComponents, comp.Pos, "give each card a slot: A, B, or a number", "a card of node %q has no slot", n.Name)
+			continue
+		}
+		if strings.ContainsFunc(slot, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }) {
+			c.diags.Errorf(CodeComponents, comp.Slot.Pos, "use a letter or a number", "slot %q of node %q is not a letter or a number", comp.Slot.Value, n.Name)
+			continue
+		}
 		if other, dup := slots[slot]; dup {
 			c.diags.Errorf(CodeComponents, comp.Pos, "give each card a slot of its own", "slot %q of node %q is used twice (also at %s)", comp.Slot.Value, n.Name, other)
 			continue

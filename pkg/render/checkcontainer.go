@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -84,8 +85,19 @@ func (c *checker) containerPorts(k *corev1.Container) {
 	}
 }
 
-// resources: no negative quantity, and no request above its limit.
+// resources: known names, no negative quantity, and no request above its limit. Of
+// an extended resource there are whole ones only, and no more than are asked for.
 func (c *checker) resources(r *corev1.ResourceRequirements) {
+	for _, list := range []corev1.ResourceList{r.Limits, r.Requests} {
+		for name, quantity := range list {
+			c.resourceName(name, quantity)
+		}
+	}
+	for name, request := range r.Requests {
+		if limit := r.Limits[name]; extended(name) && request.Cmp(limit) != 0 {
+			c.errorf(CodeResources, "the request of %s must be equal to its limit", name)
+		}
+	}
 	for name, limit := range r.Limits {
 		if limit.Sign() < 0 {
 			c.errorf(CodeResources, "the limit of %s is negative", name)
@@ -100,6 +112,23 @@ func (c *checker) resources(r *corev1.ResourceRequirements) {
 		}
 	}
 }
+
+func (c *checker) resourceName(name corev1.ResourceName, quantity resource.Quantity) {
+	switch {
+	case !extended(name):
+		if !slices.Contains([]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}, name) &&
+			!strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+			c.errorf(CodeResources, "the resource %q is none of cpu, memory, ephemeral-storage and hugepages-*, and has no domain", name)
+		}
+	case len(validation.IsQualifiedName(string(name))) > 0:
+		c.errorf(CodeResources, "the name of the resource %q is not legal", name)
+	case quantity.MilliValue()%1000 != 0:
+		c.errorf(CodeResources, "of the resource %s there are whole ones only, not %s", name, quantity.String())
+	}
+}
+
+// extended tells a resource of a device plugin from Kubernetes' own.
+func extended(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
 func (c *checker) probe(name string, p *corev1.Probe) {
 	handlers := 0

@@ -39,6 +39,7 @@ func (c *checker) podSpec(namespace string, spec *corev1.PodSpec) {
 	}
 	c.metadata(spec.NodeSelector, nil)
 	c.dns(spec)
+	c.affinity(spec.Affinity)
 	volumes := c.volumes(namespace, spec.Volumes)
 	if len(spec.Containers) == 0 {
 		c.errorf(CodeContainerName, "the Pod has no container")

@@ -100,6 +100,27 @@ func TestDiagnostics(t *testing.T) {
 				Requests: corev1.ResourceList{"cpu": quantity("2")}, Limits: corev1.ResourceList{"cpu": quantity("1")},
 			}
 		}, CodeResources, true},
+		{"resource of no domain", func(l *testLab, n *lab.Node, p *plan.Plan) {
+			n.Policy.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"gpu": quantity("1")}}
+		}, CodeResources, true},
+		{"half a device", func(l *testLab, n *lab.Node, p *plan.Plan) {
+			one := corev1.ResourceList{"example.org/gpu": quantity("500m")}
+			n.Policy.Resources = &corev1.ResourceRequirements{Limits: one, Requests: one}
+		}, CodeResources, true},
+		{"device without a limit", func(l *testLab, n *lab.Node, p *plan.Plan) {
+			n.Policy.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{"example.org/gpu": quantity("1")}}
+		}, CodeResources, true},
+		{"affinity's operator", func(l *testLab, n *lab.Node, p *plan.Plan) {
+			n.Policy.Affinity = nodeAffinity(corev1.NodeSelectorRequirement{Key: "a", Operator: "Is", Values: []string{"b"}})
+		}, CodeSelector, true},
+		{"affinity's values", func(l *testLab, n *lab.Node, p *plan.Plan) {
+			n.Policy.Affinity = nodeAffinity(corev1.NodeSelectorRequirement{Key: "a", Operator: corev1.NodeSelectorOpExists, Values: []string{"b"}})
+		}, CodeSelector, true},
+		{"affinity's topology", func(l *testLab, n *lab.Node, p *plan.Plan) {
+			n.Policy.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1}},
+			}}
+		}, CodeSelector, true},
 		{"empty probe", func(l *testLab, n *lab.Node, p *plan.Plan) { n.Policy.Liveness = &corev1.Probe{} }, CodeProbe, true},
 	}
 	for _, test := range tests {
@@ -129,6 +150,13 @@ func TestDiagnostics(t *testing.T) {
 			t.Errorf("want %s, have:\n%s", test.want, diagText(diags))
 		})
 	}
+}
+
+// nodeAffinity requires one expression.
+func nodeAffinity(e corev1.NodeSelectorRequirement) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{e}}},
+	}}}
 }
 
 // TestAllAtOnce: every problem of a lab is told, sorted.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/plan"
@@ -280,6 +281,20 @@ func TestServiceName(t *testing.T) {
 	}
 	if links.WireService(long) == links.WireService(long[:62]) {
 		t.Error("two nodes have one Service")
+	}
+}
+
+// TestVolumeNames: every name is a DNS label of its own, also where a path has no
+// letter for it.
+func TestVolumeNames(t *testing.T) {
+	var v volumeSet
+	seen := map[string]bool{}
+	for _, target := range []string{"/a/b", "/a-b", "/é", "/ü", "/", strings.Repeat("/long", 30)} {
+		name := v.add(target, "tmpfs-"+slug(target, 50), corev1.VolumeSource{})
+		if errs := validation.IsDNS1123Label(name); len(errs) > 0 || seen[name] {
+			t.Errorf("%s: %q, seen before %v: %v", target, name, seen[name], errs)
+		}
+		seen[name] = true
 	}
 }
 

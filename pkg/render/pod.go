@@ -1,6 +1,8 @@
 package render
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -52,7 +54,7 @@ func newPodRenderer(r *renderer, pod *lab.Pod, diags *diag.List) *podRenderer {
 func containerName(id, slot string, taken map[string]bool) string {
 	name := id
 	if slot != "" {
-		name = fit(id+"-"+slug(slot, 20), maxDNSLabel)
+		name = fit(strings.TrimRight(id+"-"+slug(slot, 20), "-"), maxDNSLabel)
 	}
 	if taken[name] {
 		name = fit(name+"-device", maxDNSLabel)

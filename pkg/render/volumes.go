@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -40,7 +41,7 @@ func (v *volumeSet) add(key, name string, source corev1.VolumeSource) string {
 	if v.byKey == nil {
 		v.byKey, v.names = map[string]string{}, map[string]bool{}
 	}
-	name = fit(name, maxDNSLabel)
+	name = fit(strings.TrimRight(name, "-"), maxDNSLabel) // a slug may be empty
 	if v.names[name] {
 		name = fit(name, maxDNSLabel-7) + "-" + shortDigest(key)[:6]
 	}

@@ -13,6 +13,8 @@ const (
 	CodeBadEndpoint  diag.Code = "bad-endpoint"
 	CodeTooLarge     diag.Code = "too-large"
 	CodeTemplate     diag.Code = "template"
+	CodeNoValue      diag.Code = "template-no-value"
+	CodeTemplateRows diag.Code = "template-lines"
 	CodeEnv          diag.Code = "env-expansion"
 	CodeDocuments    diag.Code = "several-documents"
 	CodeSource       diag.Code = "topology-source"
@@ -30,6 +32,8 @@ func Codes() map[diag.Code]string {
 		CodeBadEndpoint:  "an endpoint is not node:interface",
 		CodeTooLarge:     "the file unfolds to more than c9s reads",
 		CodeTemplate:     "the topology's Go template cannot be executed",
+		CodeNoValue:      "a variable of the topology's template has no value",
+		CodeTemplateRows: "lines are those of the template's output",
 		CodeEnv:          "an environment reference cannot be expanded",
 		CodeDocuments:    "the file has more than one YAML document; only the first is read",
 		CodeSource:       "the topology file cannot be found or read",

@@ -23,7 +23,7 @@ const maxRendered = 64 << 20
 // clab_templates/ beside it and the variables of varsFiles (or, without any, of
 // the files <topology>_vars.yaml|yml|json).
 func renderTemplate(src *Source, varsFiles []string, diags *diag.List) ([]byte, bool) {
-	if !bytes.Contains(src.Data, []byte("{{")) {
+	if !src.IsTemplate() {
 		return src.Data, true
 	}
 	fail := func(err error) ([]byte, bool) {
@@ -44,7 +44,7 @@ func renderTemplate(src *Source, varsFiles []string, diags *diag.List) ([]byte, 
 	}
 	vars, err := templateVars(src, varsFiles)
 	if err != nil {
-		diags.Errorf(CodeTemplate, diag.Pos{File: src.Name}, "", "%v", err)
+		diags.Errorf(CodeTemplate, diag.Pos{File: src.Name}, "correct the variables file, or name another with --vars", "%v", err)
 		return nil, false
 	}
 	out := &limitedBuffer{limit: maxRendered}
@@ -55,8 +55,17 @@ func renderTemplate(src *Source, varsFiles []string, diags *diag.List) ([]byte, 
 	if err := tmpl.Execute(out, data); err != nil {
 		return fail(err)
 	}
+	if before, _, missing := bytes.Cut(out.Bytes(), []byte("<no value>")); missing {
+		diags.Warnf(CodeNoValue, diag.Pos{File: src.Name, Line: bytes.Count(before, []byte("\n")) + 1}, "define it in a variables file",
+			"a variable of the template has no value; its place says \"<no value>\"")
+	}
 	return out.Bytes(), true
 }
+
+// IsTemplate tells that the topology is executed as a Go template. The lines in
+// diagnostics are then those of the template's output, but for errors of the
+// template itself.
+func (s *Source) IsTemplate() bool { return bytes.Contains(s.Data, []byte("{{")) }
 
 // limitedBuffer refuses to grow past its limit.
 type limitedBuffer struct {
