@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
 // Mermaid writes a flowchart (https://mermaid.js.org).
 func Mermaid(w io.Writer, g *Graph) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "---\ntitle: %s\n---\ngraph TD\n", g.Name)
+	fmt.Fprintf(b, "---\ntitle: %s\n---\ngraph TD\n", mermaidTitle(g.Name))
 	for _, row := range g.Levels {
 		for _, i := range row {
 			n := g.Nodes[i]
@@ -28,6 +29,15 @@ func Mermaid(w io.Writer, g *Graph) error {
 		fmt.Fprintf(b, "  n%d ---|\"%s\"| n%d\n", e.From, mermaidText(ends(e)), e.To)
 	}
 	return b.Flush()
+}
+
+// mermaidTitle is a YAML text, in quotes where it might be something else.
+func mermaidTitle(name string) string {
+	plain := strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.0123456789") == ""
+	if plain && strings.ContainsAny(name[:min(1, len(name))], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 func label(n Node) string {
