@@ -51,8 +51,10 @@ func (p *podRenderer) document() *links.Document {
 		Sysctls:  p.sysctls(),
 	}
 	used := map[string]*lab.Endpoint{}
+	bridges := map[string]*lab.Node{}
 	for _, m := range p.members {
 		if m.node.RootNamespace {
+			p.checkBridge(m.node, bridges)
 			doc.Bridges = append(doc.Bridges, links.Bridge{Name: bridgeInterface(m.node.Name), GroupForwardMask: forwardLLDP})
 		}
 		for _, ep := range orderedEndpoints(m) {
@@ -100,8 +102,22 @@ func (r *renderer) mgmtMAC(n *lab.Node) string {
 	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3], sum[4])
 }
 
-// bridgeInterface is the name of a bridge node's bridge, legal for Linux.
+// checkBridge refuses two bridges of one name in a network namespace.
+func (p *podRenderer) checkBridge(n *lab.Node, bridges map[string]*lab.Node) {
+	name := bridgeInterface(n.Name)
+	if other := bridges[name]; other != nil {
+		p.diags.Errorf(CodeInterfaceTwice, n.Pos, "rename one of the two",
+			"nodes %q and %q would both be the bridge %s of the same network namespace (the other is at %s)", other.Name, n.Name, name, other.Pos)
+	}
+	bridges[name] = n
+}
+
+// bridgeInterface is the name of a bridge node's bridge, legal for Linux. As in
+// containerlab, "|" and what follows only tell nodes apart ("br0|r1", "br0|r2").
 func bridgeInterface(name string) string {
+	if before, _, found := strings.Cut(name, "|"); found && before != "" {
+		name = before
+	}
 	legal := strings.Map(func(r rune) rune {
 		if r <= ' ' || r == '/' || r == ':' || r > '~' {
 			return '-'

@@ -284,6 +284,14 @@ func TestServiceName(t *testing.T) {
 	}
 }
 
+func TestBridgeInterface(t *testing.T) {
+	for name, want := range map[string]string{"br0": "br0", "br0|r1": "br0", "|x": "|x", "a/b": "a-b-" + shortDigest("a/b")[:6], "br|with/slash": "br"} {
+		if got := bridgeInterface(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
 // TestVolumeNames: every name is a DNS label of its own, also where a path has no
 // letter for it.
 func TestVolumeNames(t *testing.T) {
