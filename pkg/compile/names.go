@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/topology"
@@ -62,7 +63,7 @@ func (c *compiler) compileName() {
 		}
 		name.Value = strings.NewReplacer("__gitBranch__", branch, "__gitHash__", hash).Replace(name.Value)
 	}
-	if strings.Contains(name.Value, "/") || strings.Contains(name.Value, "\x00") {
+	if strings.Contains(name.Value, "/") || strings.ContainsFunc(name.Value, unicode.IsControl) {
 		c.diags.Errorf(CodeBadName, name.Pos, "use letters, digits, hyphens, dots and underscores", "the lab's name %q cannot be a name", name.Value)
 	}
 	c.lab.Name = name.Value

@@ -24,6 +24,9 @@ func (c *compiler) compileNetworkModes() {
 			}
 		case "container":
 			n.NetworkMode, n.NetworkNode = lab.NetworkContainer, c.networkTarget(target)
+		case "", "bridge", "default":
+		default:
+			c.diags.Warnf(CodeNetworkMode, s.Pos, "use none, host or container:NODE, or remove it", "network-mode %q of node %q is not known; the node is on the management network, as in containerlab", s.Value, n.Name)
 		}
 		if n.RootNamespace && n.NetworkMode != lab.NetworkContainer {
 			n.NetworkMode = lab.NetworkMgmt

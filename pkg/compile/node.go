@@ -23,6 +23,7 @@ func (c *compiler) resolveNodes() {
 	if len(t.Nodes.Items) == 0 {
 		c.diags.Errorf(topology.CodeMissingField, diag.Pos{File: c.f.Path, Line: t.Pos.Line, Column: t.Pos.Column}, "add nodes under topology.nodes", "the topology has no nodes")
 	}
+	c.checkKinds()
 	for _, def := range t.Nodes.Items {
 		if def.Name == "" || strings.ContainsAny(def.Name, "/: \t\x00") {
 			c.diags.Errorf(CodeBadName, def.Pos, "use letters, digits, hyphens, dots and underscores", "%q cannot be the name of a node", def.Name)
@@ -45,6 +46,20 @@ func (c *compiler) resolveNodes() {
 			pos := n.res.str(func(d *topology.NodeDef) topology.Str { return d.Group }).Pos
 			c.diags.Warnf(CodeUnknownGroup, pos, hint, "group %q is not defined under topology.groups; node %q inherits nothing from it", n.Group, n.Name)
 		}
+	}
+}
+
+// checkKinds tells of settings for kinds that there are not, which no node can use.
+func (c *compiler) checkKinds() {
+	for _, def := range c.f.Topology.Kinds.Items {
+		if _, ok := c.o.Kinds.Lookup(lower(def.Name)); ok {
+			continue
+		}
+		hint := "see `c9s kinds` for all kinds; --kinds DIR adds your own"
+		if near := topology.Nearest(def.Name, c.o.Kinds.Names()); near != "" {
+			hint = "did you mean \"" + near + "\"?"
+		}
+		c.diags.Warnf(CodeUnknownKind, def.Pos, hint, "topology.kinds has settings for %q, which is not a kind", def.Name)
 	}
 }
 
