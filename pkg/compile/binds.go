@@ -156,7 +156,7 @@ func (c *compiler) generated(n *node, written, p string, m *lab.Mount) bool {
 			return false
 		}
 		m.Dir = &lab.Dir{Mode: 0o755}
-		c.diags.Warnf(CodeFileGenerated, m.Pos, "", "the folder of the lab's CA is made by containerlab when it deploys; the node gets an empty one")
+		c.diags.Warnf(CodeFileGenerated, m.Pos, "for a certificate of the node's own write certificate: {issue: true}", "the folder of the lab's CA is made by containerlab when it deploys; the node gets an empty one")
 		return true
 	}
 	return false

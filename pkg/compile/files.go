@@ -113,8 +113,7 @@ func (s *stager) file(written string, pos diag.Pos, what string) (lab.FileRef, b
 	if !ok {
 		return lab.FileRef{}, false
 	}
-	ref := s.bytes(data, modeBits(info.Mode()), s.origin(p, written))
-	ref.Secret = ref.Secret || secretName(p)
+	ref := s.fromDisk(p, info, data, s.origin(p, written))
 	s.refs[p] = ref
 	return ref, true
 }
@@ -220,7 +219,7 @@ func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir,
 		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %v", what, written, unwrapPath(err))
 		return nil, false
 	}
-	d := &lab.Dir{Mode: modeBits(info.Mode())}
+	d := &lab.Dir{Mode: stagedMode(info.Mode())}
 	ok := s.walk(root, "", d, written, pos, what, 0)
 	slices.SortFunc(d.Entries, func(a, b lab.DirEntry) int { return strings.Compare(a.Path, b.Path) })
 	s.warnOutside(d, written, pos, what)
@@ -272,7 +271,7 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 		if e.Type()&fs.ModeSymlink != 0 {
 			target, err := os.Readlink(full)
 			if err != nil {
-				s.c.diags.Warnf(CodeFileUnreadable, pos, "", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
+				s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
 				continue
 			}
 			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: 0o777, Link: filepath.ToSlash(target)})
@@ -281,24 +280,47 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 		info, err := os.Lstat(full)
 		switch {
 		case err != nil:
-			s.c.diags.Warnf(CodeFileUnreadable, pos, "", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
+			s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
 		case info.IsDir():
-			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: modeBits(info.Mode())})
+			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: stagedMode(info.Mode())})
 			ok = s.walk(root, filepath.FromSlash(name), d, written, pos, what, depth+1) && ok
 		case !info.Mode().IsRegular():
-			s.c.diags.Warnf(CodeFileUnreadable, pos, "", "%s %q: %s is neither a file nor a folder and is left out", what, written, name)
+			s.c.diags.Warnf(CodeFileUnreadable, pos, "take it out of the folder if the node does not need it", "%s %q: %s is neither a file nor a folder and is left out", what, written, name)
 		default:
 			data, readable := s.read(full, info, written+"/"+name, pos, what)
 			if !readable {
 				ok = false
 				continue
 			}
-			ref := s.bytes(data, modeBits(info.Mode()), s.origin(full, written+"/"+name))
-			ref.Secret = ref.Secret || secretName(full)
+			ref := s.fromDisk(full, info, data, s.origin(full, written+"/"+name))
 			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: ref.Mode, File: &ref})
 		}
 	}
 	return ok
+}
+
+// fromDisk is the payload of a file on disk. Keys and licences keep their mode as it
+// is, for programs refuse a private key that others can read.
+func (s *stager) fromDisk(p string, info fs.FileInfo, data []byte, origin string) lab.FileRef {
+	ref := s.bytes(data, stagedMode(info.Mode()), origin)
+	if ref.Secret = ref.Secret || secretName(p); ref.Secret {
+		ref.Mode = modeBits(info.Mode())
+	}
+	return ref
+}
+
+// stagedMode is the mode that a file or folder has in the node: what its owner
+// can read or run, all can. So two checkouts give the same bytes whatever their
+// umask. What everybody can write stays so; the group alone does not, for that
+// is a matter of the umask too.
+func stagedMode(m fs.FileMode) uint32 {
+	bits := modeBits(m)
+	owner := bits >> 6 & 0o5
+	mode := bits&0o7700 | owner<<3 | owner
+	if bits&0o002 != 0 {
+		mode |= 0o022
+	}
+	return mode
 }
 
 // modeBits are permissions with setuid, setgid and sticky where chmod(2) has them.

@@ -76,8 +76,8 @@ func (c *compiler) briefLink(l *topology.Link, out *lab.Link) bool {
 	for i, e := range l.Endpoints {
 		switch t := lab.LinkType(lower(strings.TrimSpace(e.Node.Value))); t {
 		case lab.LinkHost, lab.LinkMgmtNet, lab.LinkMacvlan:
-			if c.nodes[e.Node.Value] != nil {
-				continue
+			if n := c.nodes[e.Node.Value]; n != nil && n.Kind != hostKind {
+				c.diags.Warnf(CodeBadLink, e.Node.Pos, "rename the node", "%q in a brief link makes it a link of type %s, as in containerlab; node %q is not part of it", e.Node.Value, t, n.Name)
 			}
 			out.Type = t
 			out.HostInterface = e.Interface.Value
@@ -245,7 +245,7 @@ func (c *compiler) outsideLink(out *lab.Link, e topology.Endpoint) bool {
 		c.diags.Warnf(CodeWorkerInterface, e.Pos, "place the node on the worker you mean (nodeSelector in c9s.yaml)", "%s:%s makes interface %q on the worker that it lands on", end.Node, e.Interface.Value, out.HostInterface)
 	case lab.LinkVXLAN, lab.LinkVXLANStitch:
 		if p := out.VXLAN.Parent; p != "" {
-			c.diags.Warnf(CodeWorkerInterface, e.Pos, "", "the tunnel of %s:%s leaves by the Pod's own interface; parent-interface %q has no effect in a cluster", end.Node, e.Interface.Value, p)
+			c.diags.Warnf(CodeWorkerInterface, e.Pos, "nothing to do: the worker's routes choose the way", "the tunnel of %s:%s leaves by the Pod's own interface; parent-interface %q has no effect in a cluster", end.Node, e.Interface.Value, p)
 		}
 	}
 	return ok

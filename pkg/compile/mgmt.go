@@ -305,7 +305,7 @@ func (c *compiler) checkVocabulary() {
 			c.diags.Errorf(CodeFieldRefused, firstPos[path], "remove it", "%s is refused%s: %s", lastPart(path), more, field.Here)
 			continue
 		}
-		c.diags.Warnf(CodeFieldIgnored, firstPos[path], "", "%s has no effect in a cluster%s: %s", lastPart(path), more, asReason(field.Here))
+		c.diags.Warnf(CodeFieldIgnored, firstPos[path], "nothing to do: containerlab goes on using it", "%s is ignored%s: %s", lastPart(path), more, asReason(field.Here))
 	}
 }
 

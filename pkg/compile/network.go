@@ -20,7 +20,7 @@ func (c *compiler) compileNetworkModes() {
 		case "host":
 			n.NetworkMode = lab.NetworkHost
 			if !n.RootNamespace {
-				c.diags.Warnf(CodeNetworkMode, s.Pos, "", "node %q runs in the network of the worker it lands on, and sees that worker's interfaces", n.Name)
+				c.diags.Warnf(CodeNetworkMode, s.Pos, "choose the worker by nodeSelector in c9s.yaml", "node %q runs in the network of the worker it lands on, and sees that worker's interfaces", n.Name)
 			}
 		case "container":
 			n.NetworkMode, n.NetworkNode = lab.NetworkContainer, c.networkTarget(target)

@@ -264,7 +264,7 @@ func (c *compiler) compileRestart(n *node) {
 	switch s.Value {
 	case "", "always", "unless-stopped":
 	case "no", "on-failure":
-		c.diags.Warnf(CodeFieldIgnored, s.Pos, "", "restart-policy %q of node %q: Kubernetes always restarts the container of a Deployment", s.Value, n.Name)
+		c.diags.Warnf(CodeFieldIgnored, s.Pos, "nothing to do: containerlab goes on using it", "restart-policy %q of node %q: Kubernetes always restarts the container of a Deployment", s.Value, n.Name)
 	default:
 		c.diags.Warnf(CodeFieldIgnored, s.Pos, "use no, always, on-failure or unless-stopped", "restart-policy %q is not known and has no effect, as in containerlab", s.Value)
 		n.RestartPolicy = ""

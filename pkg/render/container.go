@@ -228,7 +228,7 @@ func (p *podRenderer) tmpfs(n *lab.Node, target, options string) int64 {
 		}
 	}
 	if len(ignored) > 0 {
-		p.diags.Warnf(CodeTmpfsOption, n.Pos, "", "node %q: tmpfs %s loses %s; a Pod can only limit its size", n.Name, target, strings.Join(ignored, ","))
+		p.diags.Warnf(CodeTmpfsOption, n.Pos, "keep size= alone, or leave it as it is", "node %q: tmpfs %s loses %s; a Pod can only limit its size", n.Name, target, strings.Join(ignored, ","))
 	}
 	return size
 }

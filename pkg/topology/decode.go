@@ -239,6 +239,9 @@ func isBrief(_ []string, n *yaml.Node) bool {
 	return true
 }
 
+// shortList is how many keys a hint names before it is a wall of text.
+const shortList = 16
+
 func (d *decoder) unknownKey(e entry, path string, f *fields, only []string) {
 	known := only
 	if known == nil {
@@ -248,7 +251,10 @@ func (d *decoder) unknownKey(e entry, path string, f *fields, only []string) {
 	if path != "" {
 		where = "in " + path
 	}
-	hint := "known keys: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+	hint := "`c9s explain` lists all keys"
+	if len(known) <= shortList {
+		hint = "known keys: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+	}
 	if near := Nearest(e.key, known); near != "" {
 		hint = "did you mean \"" + near + "\"?"
 	}
