@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"sort"
 	"strings"
 	"testing"
 	"time"
-
-	"os/exec"
 )
 
 // A hostState is everything of the host that a cluster touches, as lines that can
@@ -80,7 +79,7 @@ func checkHost(t *testing.T, before hostState) {
 }
 
 // clusterProcesses are all that carry the mark of a cluster: its cgroup, or a
-// program's name.
+// program's name in namespaces that are not the host's.
 func clusterProcesses() ([]string, error) {
 	all, err := filepath.Glob("/proc/[0-9]*")
 	var found []string
@@ -88,11 +87,17 @@ func clusterProcesses() ([]string, error) {
 		comm, _ := os.ReadFile(filepath.Join(dir, "comm"))
 		groups, _ := os.ReadFile(filepath.Join(dir, "cgroup"))
 		name := strings.TrimSpace(string(comm))
-		if strings.Contains(string(groups), "/c9s/") || clusterProgram.MatchString(name) {
+		if strings.Contains(string(groups), "/c9s/") || clusterProgram.MatchString(name) && !onHost(dir) {
 			found = append(found, filepath.Base(dir)+" "+name)
 		}
 	}
 	return found, err
+}
+
+func onHost(process string) bool {
+	own, _ := os.Readlink("/proc/self/ns/pid")
+	its, _ := os.Readlink(filepath.Join(process, "ns/pid"))
+	return its == "" || its == own
 }
 
 var clusterProgram = regexp.MustCompile(`^(etcd|kube-apiserver|kube-controller|kube-scheduler|kubelet|kube-proxy|containerd.*|coredns|pause|kwok|c9s-cluster)$`)

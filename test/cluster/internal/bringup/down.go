@@ -50,6 +50,9 @@ func remove(c site.Cluster) error {
 	if err := underlay.Remove(c); err != nil {
 		return fmt.Errorf("removing the network: %w", err)
 	}
+	if record, err := site.Load(c.Name); err == nil {
+		c.MergedInto = record.MergedInto
+	}
 	err := errors.Join(kubeconfig.Unmerge(c), os.RemoveAll(c.Run()), removeState(c))
 	if err != nil {
 		return err

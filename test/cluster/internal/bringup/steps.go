@@ -98,10 +98,12 @@ func ensureAccess(_ context.Context, r *run) error {
 		return nil
 	}
 	path, err := kubeconfig.Merge(r.cluster)
-	if err == nil {
-		r.tell("merged into " + path)
+	if err != nil {
+		return err
 	}
-	return err
+	r.tell("merged into " + path)
+	r.cluster.MergedInto = path
+	return r.cluster.Save()
 }
 
 func linkImages(ctx context.Context, r *run) error {

@@ -45,7 +45,7 @@ func Up(ctx context.Context, want site.Cluster, out io.Writer) error {
 	if err := perform(ctx, r, out, start); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "cluster %s: %d workers ready in %.1f s\nexport KUBECONFIG=%s\n",
+	fmt.Fprintf(out, "cluster %s: workers ready (%d) in %.1f s\nexport KUBECONFIG=%s\n",
 		r.cluster.Name, r.cluster.Workers, time.Since(began).Seconds(), r.cluster.Kubeconfig())
 	return nil
 }
@@ -64,7 +64,7 @@ func settle(ctx context.Context, want site.Cluster, out io.Writer) (site.Cluster
 			return want, err
 		}
 	default:
-		want.Index, want.BootID, want.Cache = have.Index, have.BootID, have.Cache
+		want.Index, want.BootID, want.Cache, want.MergedInto = have.Index, have.BootID, have.Cache, have.MergedInto
 		want.Merge = want.Merge || have.Merge
 		if changed := differs(have, want); changed != "" {
 			return want, fmt.Errorf("cluster %s runs with another %s: `c9s-cluster down --name %s` first", want.Name, changed, want.Name)

@@ -49,7 +49,8 @@ func build(c site.Cluster, certificate string) (*api.Config, error) {
 	return config, nil
 }
 
-// Merge adds the cluster to the user's kubeconfig and makes it the current one.
+// Merge adds the cluster to the user's kubeconfig, whose path it returns, and
+// makes it the current one.
 func Merge(c site.Cluster) (string, error) {
 	mine, err := build(c, pki.Admin)
 	if err != nil {
@@ -69,11 +70,11 @@ func Merge(c site.Cluster) (string, error) {
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// Unmerge takes the cluster out of the user's kubeconfig; a file that is empty
-// then goes as well.
+// Unmerge takes the cluster out of the kubeconfig that it was merged into; a file
+// that is empty then goes as well.
 func Unmerge(c site.Cluster) error {
-	path := userFile()
-	if _, err := os.Stat(path); err != nil {
+	path := c.MergedInto
+	if _, err := os.Stat(path); path == "" || err != nil {
 		return nil
 	}
 	config, err := load(path)

@@ -28,8 +28,9 @@ type Cluster struct {
 	IPv6        bool   `json:"ipv6"`
 	FakeWorkers int    `json:"fakeWorkers"`
 	Merge       bool   `json:"mergeKubeconfig"`
-	Cache       string `json:"cache"`  // folder that holds its programs and images
-	BootID      string `json:"bootID"` // the boot of the machine it belongs to
+	MergedInto  string `json:"mergedInto"` // the user's kubeconfig that it was merged into
+	Cache       string `json:"cache"`      // folder that holds its programs and images
+	BootID      string `json:"bootID"`     // the boot of the machine it belongs to
 }
 
 var validName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,9}[a-z0-9])?$`)
