@@ -442,3 +442,19 @@ func TestColourIsForTerminals(t *testing.T) {
 		}
 	}
 }
+
+// TestCompletionOffersNodes asks as a shell does.
+func TestCompletionOffersNodes(t *testing.T) {
+	for _, args := range [][]string{
+		{"__complete", "plan", demoTopo, "--node", ""},
+		{"__complete", "render", "-t", demoTopo, "--only", ""},
+	} {
+		out, _, code := run(t, args...)
+		if code != ExitOK || !strings.HasPrefix(out, "PC1\tlinux\n") {
+			t.Errorf("%v: exit code %d, %q", args, code, out)
+		}
+	}
+	if out, _, _ := run(t, "__complete", "plan", "https://example.invalid/x.clab.yml", "--node", ""); out != ":4\n" {
+		t.Errorf("a URL: %q, want nothing and no files", out)
+	}
+}

@@ -268,3 +268,26 @@ func parsePairs(flag string, values []string) (map[string]string, error) {
 func completeTopo(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"yml", "yaml"}, cobra.ShellCompDirectiveFilterFileExt
 }
+
+// completeNodes offers the nodes of the topology on the command line, as far as it
+// is a file of this machine; a shell must not wait for the network.
+func (f *topoFlags) completeNodes(world IO) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ref, err := f.ref(args)
+		if _, statErr := os.Stat(ref); err != nil || ref != "" && statErr != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		c, err := f.compileTopology(cmd.Context(), world, ref, compileOptions{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer c.source.Close()
+		var names []string
+		if c.lab != nil {
+			for _, n := range c.lab.Nodes {
+				names = append(names, n.Name+"\t"+n.Kind)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -38,6 +38,7 @@ containers, files, mounts, steps and needs.`,
 	f.addPlanner(cmd)
 	cmd.Flags().StringSliceVar(&nodes, "node", nil, "only these nodes")
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
+	_ = cmd.RegisterFlagCompletionFunc("node", f.completeNodes(world))
 	return cmd
 }
 

@@ -67,6 +67,7 @@ a folder has them in secrets/, which keeps itself out of Git.`,
 	fs.StringVar(&f.image, "image", defaultImage(), "the c9s image that the Pods use")
 	_ = cmd.MarkFlagDirname("output")
 	_ = cmd.MarkFlagDirname("overlay")
+	_ = cmd.RegisterFlagCompletionFunc("only", f.completeNodes(world))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"yaml", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
