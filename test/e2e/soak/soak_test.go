@@ -48,11 +48,13 @@ func TestSoak(t *testing.T) {
 		t.Skipf("takes minutes: set %s to a number of cycles", cyclesVariable)
 	}
 	before := readHostState(t)
+	t.Cleanup(func() { removeCluster(t) })
 	for i := range cycles {
 		began := time.Now()
-		c, _, err := testcluster.Start(t.Context(), testcluster.Options{Name: cluster}, &bytes.Buffer{})
+		var progress bytes.Buffer
+		c, _, err := testcluster.Start(t.Context(), testcluster.Options{Name: cluster}, &progress)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("cycle %d: %v\n%s", i+1, err, progress.String())
 		}
 		up := time.Since(began)
 		c.Apply(t, "default", thirtyPods)
@@ -80,13 +82,13 @@ func TestTornStart(t *testing.T) {
 	}
 	run := func(args ...string) {
 		t.Helper()
-		if out, err := exec.Command(program, append(args, "--name", cluster)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(program, append([]string{"--name", cluster}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("c9s-cluster %v: %v\n%s", args, err, out)
 		}
 	}
 	run("build") // so that it is starts that are torn
 	before := readHostState(t)
-	t.Cleanup(func() { run("down") })
+	t.Cleanup(func() { removeCluster(t) })
 	for _, after := range []time.Duration{100 * time.Millisecond, 300 * time.Millisecond, time.Second, 3 * time.Second} {
 		t.Run(fmt.Sprint("killed after ", after), func(t *testing.T) {
 			tear(t, program, after)
@@ -108,6 +110,18 @@ func TestTornStart(t *testing.T) {
 		run("down")
 		checkHost(t, before)
 	})
+}
+
+// removeCluster is for a test that failed with its cluster up.
+func removeCluster(t *testing.T) {
+	program, err := testcluster.Program()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if out, err := exec.Command(program, "down", "--name", cluster).CombinedOutput(); err != nil {
+		t.Errorf("removing the cluster: %v\n%s", err, out)
+	}
 }
 
 func tear(t *testing.T, program string, after time.Duration) {

@@ -42,7 +42,7 @@ func nodeCommand(name *string) *cobra.Command {
 }
 
 func nodeExecCommand(name *string) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "exec N COMMAND...",
 		Short: "Run a command in a worker's namespaces (also `control`)",
 		Args:  cobra.MinimumNArgs(2),
@@ -60,6 +60,8 @@ func nodeExecCommand(name *string) *cobra.Command {
 			return enter.Run()
 		},
 	}
+	cmd.Flags().SetInterspersed(false) // what follows the worker is the command's
+	return cmd
 }
 
 func findWorker(cluster, name string) (site.Node, error) {

@@ -48,8 +48,13 @@ func waitForAPIServer(ctx context.Context, r *run) error {
 	})
 }
 
+// applyDNS is patient: a moment after the API server says that it is ready, the
+// namespace kube-system may still be missing.
 func applyDNS(ctx context.Context, r *run) error {
-	return applyAll(ctx, r, addons.CoreDNS(r.cluster))
+	return until(ctx, func(ctx context.Context) (bool, string) {
+		err := applyAll(ctx, r, addons.CoreDNS(r.cluster))
+		return err == nil, fmt.Sprint(err)
+	})
 }
 
 func applyFakeWorkers(ctx context.Context, r *run) error {
