@@ -105,7 +105,7 @@ func TestTornStart(t *testing.T) {
 	})
 	t.Run("the control plane killed", func(t *testing.T) {
 		run("up", "--workers", "1")
-		run("node", "exec", "control", "sh", "-c", "kill -9 -- -1; true") // all but the init, which starts them again
+		run("node", "exec", "control", "sh", "-c", "kill -9 -1") // all but the init, which starts them again
 		run("up", "--workers", "1")
 		run("down")
 		checkHost(t, before)
