@@ -11,7 +11,8 @@ import (
 )
 
 // Run plays the program argv (Cli, cli, sr_cli, su) on in and out until the input
-// ends or the session is left, and appends each line typed to the file record.
+// ends or the session is left, and appends each line typed before that to the file
+// record.
 func Run(in io.Reader, out io.Writer, record string, argv []string) error {
 	file, err := os.OpenFile(record, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -26,14 +27,16 @@ func Run(in io.Reader, out io.Writer, record string, argv []string) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 1<<16), 1<<20)
 	for lines.Scan() {
-		line := strings.TrimRight(lines.Text(), "\r\n")
-		if line = strings.TrimSpace(line); line != "" {
+		line := strings.TrimSpace(lines.Text())
+		// What leaves the session is no part of it: a driver closes the connection
+		// right after, so that the line may come or not.
+		if s.enter(line) {
+			return nil
+		}
+		if line != "" {
 			if _, err := fmt.Fprintln(file, line); err != nil {
 				return err
 			}
-		}
-		if s.enter(line) {
-			return nil
 		}
 		fmt.Fprint(out, "\r\n"+s.prompt())
 	}

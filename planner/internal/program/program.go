@@ -63,6 +63,9 @@ func serve() error {
 	if err := sandbox.Prepare(); err != nil {
 		return err
 	}
+	if err := sandbox.DropCapabilities(); err != nil {
+		return err
+	}
 	if err := sandbox.Limit(); err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 // inside marks the process in the sandbox.
 const inside = "C9S_PLANNER_SANDBOX"
 
+// namespaces is its value where the process has namespaces of its own.
+const namespaces = "namespaces"
+
 // Inside tells whether this process is in the sandbox already, or runs without
 // one because the kernel does not allow it.
 func Inside() bool { return os.Getenv(inside) != "" }
@@ -39,7 +42,7 @@ func again(flags uintptr) (int, error) {
 	}
 	cmd := exec.Command(self, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	value := "namespaces"
+	value := namespaces
 	if flags == 0 {
 		value = "none"
 	}
@@ -69,7 +72,7 @@ func again(flags uintptr) (int, error) {
 // Prepare gives the sandbox's network namespace the interface eth0 that some
 // hooks look for, as one end of a pair. It does nothing outside a sandbox.
 func Prepare() error {
-	if os.Getenv(inside) != "namespaces" {
+	if os.Getenv(inside) != namespaces {
 		return nil
 	}
 	pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}, PeerName: "mp0"}

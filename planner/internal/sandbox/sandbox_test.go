@@ -34,6 +34,20 @@ func probe() int {
 		fmt.Println(err)
 		return 1
 	}
+	if err := sandbox.DropCapabilities(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	status, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	for _, line := range strings.Split(string(status), "\n") {
+		if strings.HasPrefix(line, "Cap") || strings.HasPrefix(line, "NoNewPrivs") {
+			fmt.Println(strings.Join(strings.Fields(line), " "))
+		}
+	}
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		fmt.Println(err)
@@ -71,7 +85,9 @@ func TestSandbox(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	got := strings.Split(strings.TrimSpace(string(out)), "\n")
-	for _, want := range []string{"interface lo", "interface eth0", "interface mp0", "no route"} {
+	for _, want := range []string{"interface lo", "interface eth0", "interface mp0", "no route",
+		// chown, fowner, fsetid and, in its own namespaces, sys_admin are left, and nothing gives more
+		"CapPrm: 0000000000200019", "CapEff: 0000000000200019", "CapBnd: 0000000000200019", "CapInh: 0000000000000000", "NoNewPrivs: 1"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("there is no %q:\n%s", want, out)
 		}
