@@ -23,6 +23,8 @@ type decoder struct {
 	diags  *diag.List
 	visits int
 	blown  bool
+	// merging are the mappings whose merge keys are being followed.
+	merging map[*yaml.Node]bool
 	// uses are the keys that c9s does not support in full.
 	uses []Use
 }
@@ -121,9 +123,14 @@ func (d *decoder) entries(n *yaml.Node) []entry {
 		seen[k.Value] = k
 		out = append(out, entry{k.Value, k, v})
 	}
+	if len(merges) == 0 {
+		return out
+	}
+	d.merging[n] = true
 	for _, m := range merges {
 		out = d.merge(out, seen, m)
 	}
+	delete(d.merging, n)
 	return out
 }
 
@@ -131,6 +138,10 @@ func (d *decoder) entries(n *yaml.Node) []entry {
 func (d *decoder) merge(out []entry, seen map[string]*yaml.Node, m *yaml.Node) []entry {
 	switch m.Kind {
 	case yaml.MappingNode:
+		if d.merging[m] {
+			d.errorf(CodeBadValue, m, "let it name another mapping", "a merge key (<<) leads back to the mapping that it is in")
+			return out
+		}
 		for _, e := range d.entries(m) {
 			if seen[e.key] == nil {
 				seen[e.key] = e.keyNode

@@ -66,7 +66,7 @@ func parseFile(src *Source, text string, diags *diag.List) *File {
 		diags.Add(SyntaxError(src.Name, text, err))
 		return nil
 	}
-	d := &decoder{file: src.Name, diags: diags}
+	d := &decoder{file: src.Name, diags: diags, merging: map[*yaml.Node]bool{}}
 	root := d.deref(doc.Content[0])
 	if root == nil {
 		return nil
