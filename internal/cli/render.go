@@ -239,7 +239,7 @@ func (f *renderFlags) writeStream(world IO, out *render.Output) error {
 		return fail(err)
 	}
 	if left := len(out.Objects) - len(objects); left > 0 {
-		fmt.Fprintf(world.Err, "%s left out (licences, keys); --with-secrets puts them in\n", count(left, "Secret"))
+		fmt.Fprintf(world.Err, "%s left out (licences, keys); --with-secrets puts them in\n", diag.Count(left, "Secret"))
 	} else if f.withSecrets {
 		fmt.Fprintln(world.Err, "The stream holds Secrets and a new wire key: do not commit it. A folder (-o) keeps its key.")
 	}
@@ -256,6 +256,6 @@ func (f *renderFlags) writeFolder(world IO, out *render.Output) error {
 	if err != nil {
 		return fail(err)
 	}
-	fmt.Fprintf(world.Err, "%s: %s written, %d unchanged, %d removed\n", f.output, count(len(result.Written), "file"), len(result.Unchanged), len(result.Removed))
+	fmt.Fprintf(world.Err, "%s: %s written, %d unchanged, %d removed\n", f.output, diag.Count(len(result.Written), "file"), len(result.Unchanged), len(result.Removed))
 	return nil
 }

@@ -66,12 +66,5 @@ func summary(diags []diag.Diagnostic) string {
 			warnings++
 		}
 	}
-	return count(errors, "error") + ", " + count(warnings, "warning")
-}
-
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
+	return diag.Count(errors, "error") + ", " + diag.Count(warnings, "warning")
 }

@@ -113,7 +113,7 @@ func (f *renderFlags) validate(ctx context.Context, world IO, ref string, quiet 
 		if !v.OK {
 			word = "refused"
 		}
-		fmt.Fprintf(world.Out, "%s: %s (lab %s, %s, %s; %s)\n", v.Topology, word, v.Lab, count(v.Nodes, "node"), count(v.Links, "link"), summary(diags))
+		fmt.Fprintf(world.Out, "%s: %s (lab %s, %s, %s; %s)\n", v.Topology, word, v.Lab, diag.Count(v.Nodes, "node"), diag.Count(v.Links, "link"), summary(diags))
 	}
 	return v, nil
 }

@@ -25,7 +25,7 @@ func (c *compiler) allocate() {
 	for _, p := range c.hostPorts[:min(1, len(c.hostPorts))] {
 		more := ""
 		if n := len(c.hostPorts); n > 1 {
-			more = " (and of " + plural(n-1, "more port") + ")"
+			more = " (and of " + diag.Count(n-1, "more port") + ")"
 		}
 		c.diags.Warnf(CodeHostPort, p, "reach the node through its Service", "the host side of a port has no effect in a cluster%s", more)
 	}
@@ -96,15 +96,10 @@ func (c *compiler) allocateIndexes() {
 	}
 }
 
-// hasMgmt tells whether a node has an address of its own on the management network.
-func hasMgmt(n *node) bool {
-	return !n.RootNamespace && n.NetworkMode == lab.NetworkMgmt
-}
-
 func (c *compiler) allocateMgmt() {
 	var v4, v6 []alloc.Claim[netip.Addr]
 	for _, n := range c.order {
-		if hasMgmt(n) {
+		if n.OnMgmtNetwork() {
 			v4 = append(v4, alloc.Claim[netip.Addr]{Owner: n.Name, Want: n.want4, Has: n.has4, Pos: n.Pos})
 		}
 	}
@@ -116,7 +111,7 @@ func (c *compiler) allocateMgmt() {
 		}
 	}
 	for _, n := range c.order {
-		if hasMgmt(n) {
+		if n.OnMgmtNetwork() {
 			claim := alloc.Claim[netip.Addr]{Owner: n.Name, Want: n.want6, Has: n.has6, Pos: n.Pos}
 			if m.IPv6.Subnet.IsValid() && n.MgmtIPv4.IsValid() {
 				claim.Prefer, claim.HasPrefer = sameHost(m, n.MgmtIPv4), true

@@ -239,7 +239,7 @@ func (s *stager) warnOutside(d *lab.Dir, written string, pos diag.Pos, what stri
 	}
 	more := ""
 	if n := len(outside); n > 1 {
-		more = " (and " + plural(n-1, "more link") + " like it)"
+		more = " (and " + diag.Count(n-1, "more link") + " like it)"
 	}
 	s.c.diags.Warnf(CodeLinkOutside, pos, "replace the link by the file itself if the node needs it",
 		"%s %q: the symbolic link %s leads to %s, which is not in the folder%s; the node looks for that in its own files", what, written, outside[0].Path, outside[0].Link, more)

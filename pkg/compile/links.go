@@ -74,7 +74,7 @@ func (c *compiler) briefLink(l *topology.Link, out *lab.Link) bool {
 	}
 	c.briefAddresses(l)
 	for i, e := range l.Endpoints {
-		switch t := lab.LinkType(lower(strings.TrimSpace(e.Node.Value))); t {
+		switch t := lab.LinkType(strings.ToLower(strings.TrimSpace(e.Node.Value))); t {
 		case lab.LinkHost, lab.LinkMgmtNet, lab.LinkMacvlan:
 			if n := c.nodes[e.Node.Value]; n != nil && n.Kind != hostKind {
 				c.diags.Warnf(CodeBadLink, e.Node.Pos, "rename the node", "%q in a brief link makes it a link of type %s, as in containerlab; node %q is not part of it", e.Node.Value, t, n.Name)
@@ -94,7 +94,7 @@ func (c *compiler) briefLink(l *topology.Link, out *lab.Link) bool {
 
 func (c *compiler) haveTwo(l *topology.Link) bool {
 	if len(l.Endpoints) != 2 {
-		c.diags.Errorf(CodeBadLink, l.Pos, "write two endpoints; connect more nodes through a node of kind bridge", "the link has %s, not two", plural(len(l.Endpoints), "endpoint"))
+		c.diags.Errorf(CodeBadLink, l.Pos, "write two endpoints; connect more nodes through a node of kind bridge", "the link has %s, not two", diag.Count(len(l.Endpoints), "endpoint"))
 		return false
 	}
 	return l.Endpoints[0].Node.Value != "" && l.Endpoints[1].Node.Value != ""
@@ -174,7 +174,7 @@ func (c *compiler) oneEnd(l *topology.Link, out *lab.Link) bool {
 			ok = false
 		}
 		if out.Type == lab.LinkMacvlan {
-			out.MacvlanMode = lower(l.Mode.Value)
+			out.MacvlanMode = strings.ToLower(l.Mode.Value)
 			if out.MacvlanMode == "" {
 				out.MacvlanMode = "bridge"
 			}
@@ -314,7 +314,7 @@ func (c *compiler) checkEndpoints() {
 		for _, e := range l.Endpoints {
 			key := ifname{e.Node, e.Interface}
 			if other, dup := used[key]; dup {
-				c.diags.Errorf(CodeDuplicateEnd, e.Pos, "give each link an interface of its own", "interface %s of node %q is used by two links (also at %s)", nameOf(e), e.Node, other)
+				c.diags.Errorf(CodeDuplicateEnd, e.Pos, "give each link an interface of its own", "interface %s of node %q is used by two links (also at %s)", e.Written(), e.Node, other)
 				continue
 			}
 			used[key] = e.Pos
@@ -339,14 +339,6 @@ func (c *compiler) checkEndpoints() {
 			c.diags.Append(n.kind.CheckInterfaces(n.Node))
 		}
 	}
-}
-
-// nameOf is the interface name as the topology writes it.
-func nameOf(e *lab.Endpoint) string {
-	if e.Alias != "" {
-		return e.Alias
-	}
-	return e.Interface
 }
 
 // wireOwner names a wire for its allocation: both ends, in name order.

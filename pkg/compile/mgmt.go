@@ -299,7 +299,7 @@ func (c *compiler) checkVocabulary() {
 		field := found[0]
 		more := ""
 		if n := count[path]; n > 1 {
-			more = " (and in " + plural(n-1, "more place") + ")"
+			more = " (and in " + diag.Count(n-1, "more place") + ")"
 		}
 		if field.Treatment == topology.Refused {
 			c.diags.Errorf(CodeFieldRefused, firstPos[path], "remove it", "%s is refused%s: %s", lastPart(path), more, field.Here)

@@ -14,7 +14,7 @@ func (c *compiler) compileNetworkModes() {
 		s := n.res.str(func(d *topology.NodeDef) topology.Str { return d.NetworkMode })
 		modes[n] = s
 		mode, target, _ := strings.Cut(s.Value, ":")
-		switch lower(strings.TrimSpace(mode)) {
+		switch strings.ToLower(strings.TrimSpace(mode)) {
 		case "none":
 			n.NetworkMode = lab.NetworkNone
 		case "host":

@@ -52,7 +52,7 @@ func (c *compiler) resolveNodes() {
 // checkKinds tells of settings for kinds that there are not, which no node can use.
 func (c *compiler) checkKinds() {
 	for _, def := range c.f.Topology.Kinds.Items {
-		if _, ok := c.o.Kinds.Lookup(lower(def.Name)); ok {
+		if _, ok := c.o.Kinds.Lookup(strings.ToLower(def.Name)); ok {
 			continue
 		}
 		hint := "see `c9s kinds` for all kinds; --kinds DIR adds your own"
@@ -64,7 +64,7 @@ func (c *compiler) checkKinds() {
 }
 
 func (c *compiler) resolveKind(n *node) {
-	written := lower(n.res.kind)
+	written := strings.ToLower(n.res.kind)
 	n.WrittenKind = written
 	n.Kind = written
 	pos := n.res.str(func(d *topology.NodeDef) topology.Str { return d.Kind }).Pos
@@ -154,7 +154,7 @@ func (c *compiler) compileImage(n *node) {
 		c.missingImage(n)
 	}
 	policy := r.str(func(d *topology.NodeDef) topology.Str { return d.ImagePullPolicy })
-	switch lower(strings.TrimSpace(policy.Value)) {
+	switch strings.ToLower(strings.TrimSpace(policy.Value)) {
 	case "always":
 		n.ImagePullPolicy = "Always"
 	case "never":
@@ -224,7 +224,7 @@ func (c *compiler) size(s topology.Str, what string) int64 {
 		return 0
 	}
 	v, err := units.FromHumanSize(s.Value)
-	if strings.Contains(lower(s.Value), "i") {
+	if strings.Contains(strings.ToLower(s.Value), "i") {
 		v, err = units.RAMInBytes(s.Value)
 	}
 	if err != nil || v <= 0 {

@@ -3,7 +3,6 @@ package compile
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/topology"
@@ -200,5 +199,3 @@ func mergeAny(dst, src map[string]any) map[string]any {
 	}
 	return out
 }
-
-func lower(s string) string { return strings.ToLower(s) }

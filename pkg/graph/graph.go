@@ -57,9 +57,9 @@ func New(l *lab.Lab) *Graph {
 	}
 	outside := map[string]int{}
 	for _, link := range l.Links {
-		e := Edge{Type: link.Type, From: index[link.Endpoints[0].Node], FromIf: written(link.Endpoints[0])}
+		e := Edge{Type: link.Type, From: index[link.Endpoints[0].Node], FromIf: link.Endpoints[0].Written()}
 		if len(link.Endpoints) == 2 {
-			e.To, e.ToIf = index[link.Endpoints[1].Node], written(link.Endpoints[1])
+			e.To, e.ToIf = index[link.Endpoints[1].Node], link.Endpoints[1].Written()
 		} else {
 			name, far := beyond(link)
 			if name == "" {
@@ -77,13 +77,6 @@ func New(l *lab.Lab) *Graph {
 	}
 	g.arrange()
 	return g
-}
-
-func written(e *lab.Endpoint) string {
-	if e.Alias != "" {
-		return e.Alias
-	}
-	return e.Interface
 }
 
 // beyond names the far side of a link with one end in the lab.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/c9s-lab/c9s/internal/cachefile"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -230,22 +231,7 @@ func (r *Resolver) keep(ref name.Reference, info Info) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(r.CacheDir, 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(r.CacheDir, "new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if _, err := tmp.Write(data); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
+	return cachefile.Write(file, data)
 }
 
 // explain puts a registry's error into a user's words.

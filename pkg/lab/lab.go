@@ -203,6 +203,11 @@ type Node struct {
 	Policy Policy `json:"policy,omitzero"`
 }
 
+// OnMgmtNetwork tells whether the node has an address of the management network.
+func (n *Node) OnMgmtNetwork() bool {
+	return !n.RootNamespace && n.NetworkMode == NetworkMgmt
+}
+
 // Source is the value of the c9s.dev/source annotation: "topo.clab.yml:17". It has
 // the file's base name only, so that it does not depend on where c9s was called.
 func (n *Node) Source() string {

@@ -76,6 +76,14 @@ type Endpoint struct {
 	Link int `json:"link"`
 }
 
+// Written is the interface's name as the topology writes it.
+func (e *Endpoint) Written() string {
+	if e.Alias != "" {
+		return e.Alias
+	}
+	return e.Interface
+}
+
 // Impairment of one direction. The zero value impairs nothing.
 type Impairment struct {
 	// DelayMS and JitterMS are in milliseconds.

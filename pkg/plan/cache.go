@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/c9s-lab/c9s/internal/cachefile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
@@ -76,26 +77,10 @@ func readPlan(file string) *Plan {
 	return p
 }
 
-// writePlan puts the file in place whole, so that another run never reads half of it.
 func writePlan(file string, p *Plan) error {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), "new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if _, err := tmp.Write(data); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), file)
+	return cachefile.Write(file, data)
 }

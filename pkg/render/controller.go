@@ -23,20 +23,12 @@ const (
 
 func (r *renderer) controller() []apiObject {
 	return []apiObject{
-		r.controllerServiceAccount(),
+		r.serviceAccount(ControllerName, ComponentController),
 		r.controllerRole(),
 		r.controllerRoleBinding(),
 		r.labConfigMap(StatusConfigMap, ComponentController, nil),
 		r.labConfigMap(AddressesConfigMap, ComponentController, nil),
 		r.controllerDeployment(),
-	}
-}
-
-func (r *renderer) controllerServiceAccount() *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{
-		TypeMeta:                     metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-		ObjectMeta:                   r.labMeta(ControllerName, ComponentController),
-		AutomountServiceAccountToken: new(false),
 	}
 }
 
@@ -48,7 +40,7 @@ func (r *renderer) controllerRole() *rbacv1.Role {
 		read = append(read, links.DirectoryName(i))
 	}
 	return &rbacv1.Role{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"},
+		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
 		ObjectMeta: r.labMeta(ControllerName, ComponentController),
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch"}},
@@ -63,7 +55,7 @@ func (r *renderer) controllerRole() *rbacv1.Role {
 
 func (r *renderer) controllerRoleBinding() *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"},
+		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "RoleBinding"),
 		ObjectMeta: r.labMeta(ControllerName, ComponentController),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: ControllerName},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: ControllerName, Namespace: r.lab.Namespace}},
@@ -74,7 +66,7 @@ func (r *renderer) controllerDeployment() *appsv1.Deployment {
 	meta := r.labMeta(ControllerName, ComponentController)
 	selector := map[string]string{LabelLab: r.labLabel, LabelComponent: ComponentController}
 	return &appsv1.Deployment{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		TypeMeta:   typeMeta("apps/v1", "Deployment"),
 		ObjectMeta: meta,
 		Spec: appsv1.DeploymentSpec{
 			Replicas:             new(int32(1)),

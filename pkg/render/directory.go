@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -76,7 +75,7 @@ func (r *renderer) directoryEntry(n *lab.Node) (directoryEntry, bool) {
 		return directoryEntry{}, false
 	}
 	entry := links.DirectoryNode{Name: n.Name, Pod: pod.Name, Names: r.hostNames(n)}
-	if primary := r.nodes[pod.Nodes[0]]; hasMgmt(primary) {
+	if primary := r.nodes[pod.Nodes[0]]; primary.OnMgmtNetwork() {
 		entry.IPv4, entry.IPv6, entry.MAC = primary.MgmtIPv4, primary.MgmtIPv6, r.mgmtMAC(primary)
 	}
 	data, err := json.Marshal(entry)
@@ -208,7 +207,7 @@ func mergePools(into *map[string]map[string]string, from map[string]map[string]s
 
 func (r *renderer) labConfigMap(name, component string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		TypeMeta:   typeMeta("v1", "ConfigMap"),
 		ObjectMeta: r.labMeta(name, component),
 		Data:       data,
 	}

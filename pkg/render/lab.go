@@ -46,7 +46,7 @@ func (r *renderer) labObjects(diags *diag.List) []Object {
 	if ns := r.namespace(); ns != nil {
 		add(groupNamespace, ns)
 	}
-	add(groupLab, r.nodeServiceAccount())
+	add(groupLab, r.serviceAccount(NodeServiceAccount, ComponentLab))
 	if r.opts.WireKey != nil {
 		add(groupLabSecrets, r.wireKey())
 	}
@@ -77,20 +77,21 @@ func (r *renderer) namespace() *corev1.Namespace {
 	for _, mode := range []string{"enforce", "audit", "warn"} {
 		meta.Labels["pod-security.kubernetes.io/"+mode] = "privileged"
 	}
-	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: meta}
+	return &corev1.Namespace{TypeMeta: typeMeta("v1", "Namespace"), ObjectMeta: meta}
 }
 
-func (r *renderer) nodeServiceAccount() *corev1.ServiceAccount {
+// serviceAccount is one whose token is mounted only where a Pod asks for it.
+func (r *renderer) serviceAccount(name, component string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{
-		TypeMeta:                     metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-		ObjectMeta:                   r.labMeta(NodeServiceAccount, ComponentLab),
+		TypeMeta:                     typeMeta("v1", "ServiceAccount"),
+		ObjectMeta:                   r.labMeta(name, component),
 		AutomountServiceAccountToken: new(false),
 	}
 }
 
 func (r *renderer) wireKey() *corev1.Secret {
 	return &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		TypeMeta:   typeMeta("v1", "Secret"),
 		ObjectMeta: r.labMeta(WireKeySecret, ComponentLab),
 		Type:       corev1.SecretTypeOpaque,
 		Data:       map[string][]byte{WireKeyKey: r.opts.WireKey},
@@ -100,7 +101,7 @@ func (r *renderer) wireKey() *corev1.Secret {
 // externalCA is settings.certificate-authority with its certificate and key.
 func (r *renderer) externalCA(ca *lab.CA) *corev1.Secret {
 	return &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		TypeMeta:   typeMeta("v1", "Secret"),
 		ObjectMeta: r.labMeta(CASecret, ComponentLab),
 		Type:       corev1.SecretTypeTLS,
 		Data: map[string][]byte{
@@ -123,7 +124,7 @@ func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	open = append(open, portRanges(corev1.ProtocolUDP, udp)...)
 	open = append(open, portRanges(corev1.ProtocolSCTP, [][2]int32{{first, last}})...)
 	return &networkingv1.NetworkPolicy{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
+		TypeMeta:   typeMeta("networking.k8s.io/v1", "NetworkPolicy"),
 		ObjectMeta: r.labMeta(networkPolicyName, ComponentLab),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{

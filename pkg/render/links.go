@@ -61,7 +61,7 @@ func (p *podRenderer) document() *links.Document {
 			p.checkInterface(ep, used, doc)
 			doc.Interfaces = append(doc.Interfaces, p.iface(m, ep))
 		}
-		if hasMgmt(p.primary) && !m.node.RootNamespace {
+		if p.primary.OnMgmtNetwork() && !m.node.RootNamespace {
 			p.checkPorts(m.node)
 			doc.Ports = uniquePorts(doc.Ports, exposedPorts(m.node))
 		}
@@ -71,7 +71,7 @@ func (p *podRenderer) document() *links.Document {
 
 func (p *podRenderer) mgmt() *links.Mgmt {
 	n := p.primary
-	if !hasMgmt(n) {
+	if !n.OnMgmtNetwork() {
 		return nil
 	}
 	net := p.lab.Mgmt

@@ -95,15 +95,21 @@ func slug(text string, limit int) string {
 
 // labelValue makes a legal label value of any text, keeping case and "-._".
 func labelValue(text string) string {
+	return fit(strings.Trim(legal(text, '-'), "-._"), maxLabelValue)
+}
+
+// legal puts by in place of each byte that neither a label value nor a data key can
+// have: all but letters, digits, "-", "." and "_".
+func legal(text string, by byte) string {
 	b := []byte(text)
 	for i, c := range b {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_':
 		default:
-			b[i] = '-'
+			b[i] = by
 		}
 	}
-	return fit(strings.Trim(string(b), "-._"), maxLabelValue)
+	return string(b)
 }
 
 // labMeta is the metadata of an object of the lab as a whole.
@@ -155,4 +161,8 @@ func (r *renderer) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 // selector finds the Pods of one Deployment.
 func (r *renderer) selector(pod string) map[string]string {
 	return map[string]string{LabelLab: r.labLabel, LabelPod: pod}
+}
+
+func typeMeta(apiVersion, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
 }

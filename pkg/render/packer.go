@@ -70,15 +70,7 @@ func (p *packer) put(name string, data []byte, sum [sha256.Size]byte, asBytes bo
 
 // key makes a data key of a path: "config/startup.cfg" is "config_startup.cfg".
 func (p *packer) key(name string) string {
-	b := []byte(name)
-	for i, c := range b {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_':
-		default:
-			b[i] = '_'
-		}
-	}
-	key := fit(strings.TrimLeft(string(b), "."), maxKey)
+	key := fit(strings.TrimLeft(legal(name, '_'), "."), maxKey)
 	if key == "" || p.keys[key] {
 		key = fit(key+"-"+shortDigest(name)[:6], maxKey)
 	}

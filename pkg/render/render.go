@@ -265,11 +265,6 @@ func (r *renderer) skipPod(pod *lab.Pod) bool {
 	return primary.RootNamespace && primary.Kind == "host"
 }
 
-// hasMgmt tells whether a node, as a Pod's primary, has a management interface.
-func hasMgmt(n *lab.Node) bool {
-	return !n.RootNamespace && n.NetworkMode == lab.NetworkMgmt
-}
-
 func isSecret(o runtime.Object) bool {
 	_, ok := o.(*corev1.Secret)
 	return ok

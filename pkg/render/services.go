@@ -72,7 +72,7 @@ func (p *podRenderer) service(n *lab.Node, name string) *corev1.Service {
 // exposeService is the node's Service for people: nil for a node that has no
 // management address to lead to, and where the policy says None.
 func (p *podRenderer) exposeService(n *lab.Node) *corev1.Service {
-	if !hasMgmt(p.primary) && !p.hostNetwork || n.RootNamespace {
+	if !p.primary.OnMgmtNetwork() && !p.hostNetwork || n.RootNamespace {
 		return nil
 	}
 	policy := n.Policy.Expose

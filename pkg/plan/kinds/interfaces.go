@@ -243,7 +243,7 @@ func (k *Kind) CheckInterfaces(n *lab.Node) []diag.Diagnostic {
 		if why := k.refuses(e.Interface, n); why != "" {
 			out = append(out, diag.Diagnostic{
 				Code: CodeInterfaceName, Severity: diag.Error, Pos: e.Pos, Hint: hint,
-				Message: fmt.Sprintf("interface %q of node %q (%s): %s", written(e), n.Name, k.Name, why),
+				Message: fmt.Sprintf("interface %q of node %q (%s): %s", e.Written(), n.Name, k.Name, why),
 			})
 		}
 	}
@@ -268,12 +268,4 @@ func (k *Kind) refuses(name string, n *lab.Node) string {
 		return "not a name that this kind has"
 	}
 	return ""
-}
-
-// written is the interface as the topology calls it.
-func written(e *lab.Endpoint) string {
-	if e.Alias != "" {
-		return e.Alias
-	}
-	return e.Interface
 }

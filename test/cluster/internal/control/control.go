@@ -26,15 +26,11 @@ func WriteKubeconfigs(c site.Cluster) error {
 		return err
 	}
 	for _, name := range []string{pki.Controllers, pki.Scheduler} {
-		if err := kubeconfig.Write(c, name, kubeconfigPath(c, name)); err != nil {
+		if err := kubeconfig.Write(c, name, c.Access(name)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func kubeconfigPath(c site.Cluster, name string) string {
-	return filepath.Join(c.PKI(), name+".kubeconfig")
 }
 
 // Spec is the control plane's node. With fake workers, kwok is one service more.
@@ -112,7 +108,7 @@ const lostAfter = "16s"
 func controllers(c site.Cluster) []string {
 	return []string{
 		"kube-controller-manager",
-		"--kubeconfig=" + kubeconfigPath(c, pki.Controllers),
+		"--kubeconfig=" + c.Access(pki.Controllers),
 		"--leader-elect=false",
 		"--allocate-node-cidrs=false", // the Pods' ranges go by the worker's number
 		"--service-cluster-ip-range=" + join(c.ServiceSubnets()),
@@ -131,7 +127,7 @@ func controllers(c site.Cluster) []string {
 func scheduler(c site.Cluster) []string {
 	return []string{
 		"kube-scheduler",
-		"--kubeconfig=" + kubeconfigPath(c, pki.Scheduler),
+		"--kubeconfig=" + c.Access(pki.Scheduler),
 		"--leader-elect=false",
 		"--kube-api-qps=300",
 		"--kube-api-burst=600",

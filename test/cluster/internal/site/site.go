@@ -62,6 +62,9 @@ func (c Cluster) Kubeconfig() string { return filepath.Join(c.State(), "kubeconf
 // PKI is the folder of certificates and keys.
 func (c Cluster) PKI() string { return filepath.Join(c.State(), "pki") }
 
+// Access is the kubeconfig of a component or node.
+func (c Cluster) Access(name string) string { return filepath.Join(c.PKI(), name+".kubeconfig") }
+
 // Images is the folder whose OCI layouts the registry serves.
 func (c Cluster) Images() string { return filepath.Join(c.State(), "images") }
 

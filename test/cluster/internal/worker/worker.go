@@ -36,15 +36,11 @@ func WriteKubeconfigs(c site.Cluster) error {
 		names = append(names, worker.Name())
 	}
 	for _, name := range names {
-		if err := kubeconfig.Write(c, name, kubeconfigPath(c, name)); err != nil {
+		if err := kubeconfig.Write(c, name, c.Access(name)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func kubeconfigPath(c site.Cluster, name string) string {
-	return filepath.Join(c.PKI(), name+".kubeconfig")
 }
 
 // Spec is a worker's node.
@@ -114,8 +110,8 @@ func files(n site.Node) (map[string]string, error) {
 		clientCA:      pki.Cert(c, pki.CA),
 		kubeletCert:   pki.Cert(c, n.Name()),
 		kubeletKey:    pki.Key(c, n.Name()),
-		kubeletAccess: kubeconfigPath(c, n.Name()),
-		proxyAccess:   kubeconfigPath(c, pki.Proxy),
+		kubeletAccess: c.Access(n.Name()),
+		proxyAccess:   c.Access(pki.Proxy),
 	} {
 		text, err := os.ReadFile(source)
 		if err != nil {
