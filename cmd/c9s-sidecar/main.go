@@ -1,0 +1,84 @@
+// Command c9s-sidecar is what c9s has in a Pod: it lays out files before the
+// devices start (prepare), makes and keeps the Pod's network (wire), runs a
+// node's commands in the device's container (exec), and tells how things are
+// (status).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/sidecar/execute"
+	"github.com/c9s-lab/c9s/sidecar/prepare"
+)
+
+// usage is in one place, since it is short.
+const usage = `Usage:
+  c9s-sidecar prepare                  lay out the Pod's files, as its manifest says
+  c9s-sidecar wire                     make the Pod's network and keep it
+  c9s-sidecar exec run [--steps FILE]  run a node's commands in its container
+  c9s-sidecar status                   print the state of the Pod's network as JSON
+  c9s-sidecar idle                     wait for the end: the container of a Pod without a device
+`
+
+func main() {
+	args := os.Args[1:]
+	if filepath.Base(os.Args[0]) == stage.HelperFile { // the copy in a device
+		args = append([]string{"exec"}, args...)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, args)
+	switch {
+	case err == nil:
+	case errors.Is(err, errUsage):
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	default:
+		fmt.Fprintln(os.Stderr, "c9s-sidecar:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage")
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	switch command, args := args[0], args[1:]; command {
+	case "prepare":
+		if len(args) > 0 {
+			return errUsage
+		}
+		return prepare.Run(prepare.Paths{})
+	case "exec":
+		return runExec(ctx, args)
+	case "idle":
+		<-ctx.Done()
+		return nil
+	default:
+		return errUsage
+	}
+}
+
+func runExec(ctx context.Context, args []string) error {
+	if len(args) == 0 || args[0] != "run" {
+		return errUsage
+	}
+	var o execute.Options
+	flags := flag.NewFlagSet("exec run", flag.ContinueOnError)
+	flags.StringVar(&o.Steps, "steps", filepath.Join(stage.HelperDir, stage.ProgramFile), "the program")
+	flags.BoolVar(&o.Foreground, "foreground", false, "run it here and now")
+	if err := flags.Parse(args[1:]); err != nil {
+		return errUsage
+	}
+	return execute.Main(ctx, o)
+}

@@ -1,0 +1,132 @@
+// Package execute is the helper that runs a node's program inside the device's
+// container: commands, waits, files and command-line sessions, each with its
+// outcome in result.json.
+package execute
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+// Patience is how long a command may take before it is left to itself and the
+// next step begins. Commands that never end (a server in the foreground) are as
+// common in exec lists as those that take their time.
+const Patience = 60 * time.Second
+
+// Options say where a program is and how it runs.
+type Options struct {
+	// Steps is the path of the program; payloads are beside it, and the folder
+	// "run", where the result goes.
+	Steps string
+	// Foreground runs the program here and now, whether it is strict or not.
+	Foreground bool
+	// Patience replaces the constant of that name, where it is set.
+	Patience time.Duration
+	// Stages is the URL that answers whether a stage is over; the own sidecar's
+	// if empty.
+	Stages string
+}
+
+// Main runs a program as the postStart hook does. A strict one is run to its end,
+// and its first failure is returned. Any other goes to the background.
+func Main(ctx context.Context, o Options) error {
+	program, err := load(o.Steps)
+	if err != nil {
+		return err
+	}
+	if !program.Strict && !o.Foreground {
+		return background(o.Steps)
+	}
+	r := newRunner(o, program)
+	return r.run(ctx)
+}
+
+func load(file string) (*stage.Program, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var p stage.Program
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if p.Version != stage.ProgramVersion {
+		return nil, fmt.Errorf("%s has version %q, this helper knows %q", file, p.Version, stage.ProgramVersion)
+	}
+	return &p, nil
+}
+
+// background starts this program again in a session of its own, without the
+// hook's streams: the kubelet's exec would otherwise last as long as they are open.
+func background(steps string) error {
+	cmd := exec.Command("/proc/self/exe", "run", "--steps", steps, "--foreground")
+	cmd.Args[0] = os.Args[0]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd.Start()
+}
+
+// runner runs one program.
+type runner struct {
+	program  *stage.Program
+	dir      string
+	patience time.Duration
+	stages   string
+	results  *recorder
+}
+
+func newRunner(o Options, p *stage.Program) *runner {
+	dir := filepath.Dir(o.Steps)
+	r := &runner{
+		program: p, dir: dir, patience: o.Patience, stages: o.Stages,
+		results: newRecorder(filepath.Join(dir, stage.RunDir, stage.ResultFile)),
+	}
+	if r.patience == 0 {
+		r.patience = Patience
+	}
+	if r.stages == "" {
+		r.stages = fmt.Sprintf("http://127.0.0.1:%d/stages", links.StatusPort)
+	}
+	return r
+}
+
+// run goes through the steps. A failure ends a strict program; any other goes on.
+func (r *runner) run(ctx context.Context) error {
+	r.results.save()
+	for i, s := range r.program.Steps {
+		if err := r.step(ctx, i, s); err != nil && r.program.Strict {
+			return fmt.Errorf("step %d %s: %w", i+1, s.Name, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	r.results.finish()
+	return nil
+}
+
+func (r *runner) step(ctx context.Context, i int, s stage.Step) error {
+	switch {
+	case s.Run != nil:
+		return r.command(ctx, i, *s.Run)
+	case s.Wait != nil:
+		return r.wait(ctx, i, *s.Wait)
+	case s.Write != nil:
+		return r.results.outcome(i, r.write(*s.Write))
+	case s.CLI != nil:
+		return r.session(ctx, i, *s.CLI)
+	case s.Over != "":
+		r.results.over(s.Over)
+	case len(s.WaitFor) > 0:
+		return r.waitFor(ctx, i, s.WaitFor)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package execute
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+// keepOutput is how much of a command's output is kept, in bytes: its end.
+const keepOutput = 4 << 10
+
+// recorder keeps result.json up to date. It is safe for use by several goroutines:
+// a command that was left to itself reports whenever it ends.
+type recorder struct {
+	file string
+	mu   sync.Mutex
+	r    stage.Result
+}
+
+func newRecorder(file string) *recorder {
+	return &recorder{file: file, r: stage.Result{Version: stage.ResultVersion}}
+}
+
+// set records the present outcome of a step.
+func (rec *recorder) set(s stage.StepResult) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	i := slices.IndexFunc(rec.r.Steps, func(old stage.StepResult) bool { return old.Index == s.Index })
+	if i < 0 {
+		rec.r.Steps = append(rec.r.Steps, s)
+	} else {
+		rec.r.Steps[i] = s
+	}
+	rec.write()
+}
+
+// outcome records a step that runs nothing, and returns its error.
+func (rec *recorder) outcome(index int, err error) error {
+	s := stage.StepResult{Index: index}
+	if err != nil {
+		s.ExitCode, s.Error = 1, err.Error()
+	}
+	rec.set(s)
+	return err
+}
+
+func (rec *recorder) over(name string) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.r.Over = append(rec.r.Over, name)
+	rec.write()
+}
+
+func (rec *recorder) finish() {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.r.Done = true
+	rec.write()
+}
+
+func (rec *recorder) save() {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.write()
+}
+
+// write replaces the file. Results are a report, not the work: where they cannot
+// be written, the program goes on.
+func (rec *recorder) write() {
+	data, err := json.Marshal(rec.r)
+	if err != nil {
+		return
+	}
+	temporary := filepath.Join(filepath.Dir(rec.file), "."+filepath.Base(rec.file))
+	if os.WriteFile(temporary, data, 0o644) == nil {
+		_ = os.Rename(temporary, rec.file)
+	}
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, p...)
+	if over := len(t.data) - keepOutput; over > 0 {
+		t.data = append(t.data[:0], t.data[over:]...)
+	}
+	return len(p), nil
+}
+
+// String is the text, without a character that the cut has broken.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data := t.data
+	for len(data) > 0 && !utf8.RuneStart(data[0]) {
+		data = data[1:]
+	}
+	return string(data)
+}

@@ -1,0 +1,91 @@
+// Package prepare lays out, before a Pod's devices start, what its manifest asks
+// for: files with verified digests, owners and modes, folders, links, and the
+// exec helper with its programs.
+package prepare
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+// Paths are the folders that prepare works in, and the helper's binary. The zero
+// value of a field is the place where it is in the Pod.
+type Paths struct {
+	Plan, Files, Nodes, Volumes, State string
+	// Helper is copied into every container that has a program; this very
+	// program if empty.
+	Helper string
+}
+
+func (p Paths) withDefaults() Paths {
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	set(&p.Plan, stage.PlanDir)
+	set(&p.Files, stage.FilesDir)
+	set(&p.Nodes, stage.NodesDir)
+	set(&p.Volumes, stage.VolumesDir)
+	set(&p.State, stage.StateDir)
+	set(&p.Helper, "/proc/self/exe")
+	return p
+}
+
+// Run lays everything out. It may be run again over what an earlier run left,
+// whole or not. All that fails is in the error, a line each.
+func Run(paths Paths) error {
+	paths = paths.withDefaults()
+	m, err := readManifest(paths.Plan)
+	if err != nil {
+		return err
+	}
+	// Modes are the manifest's, not what a umask leaves of them.
+	defer setUmask(setUmask(0))
+	var errs []error
+	for _, n := range m.Nodes {
+		if err := layOut(filepath.Join(paths.Nodes, n.ID), paths.Files, n.Entries); err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
+		}
+	}
+	for _, v := range m.Volumes {
+		if err := makeVolume(filepath.Join(paths.Volumes, v)); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := layOutPrograms(paths, m); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func readManifest(dir string) (*stage.Manifest, error) {
+	file := filepath.Join(dir, stage.ManifestFile)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	var m stage.Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	if m.Version != stage.Version {
+		return nil, fmt.Errorf("the manifest has version %q and this image knows %q: render the lab with the c9s of the image's version, or use --image", m.Version, stage.Version)
+	}
+	return &m, nil
+}
+
+// makeVolume makes a named volume, as Docker does open to every user. What is
+// there stays.
+func makeVolume(dir string) error {
+	err := os.Mkdir(dir, 0o777)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	return err
+}

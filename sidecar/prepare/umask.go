@@ -1,0 +1,5 @@
+package prepare
+
+import "syscall"
+
+func setUmask(mask int) (previous int) { return syscall.Umask(mask) }
