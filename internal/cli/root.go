@@ -106,7 +106,7 @@ Deployments, Services and ConfigMaps that run with kubectl alone.`,
 	root.SetErr(world.Err)
 	root.AddCommand(
 		newRender(world), newValidate(world), newPlan(world), newGraph(world),
-		newKinds(world), newExplain(world), newVersion(world),
+		newKinds(world), newExplain(world), newImage(world), newVersion(world),
 	)
 	return root
 }
