@@ -50,7 +50,7 @@ func printKinds(world IO, cat *kinds.Catalogue, wide bool) error {
 	}
 	fmt.Fprintln(w, head)
 	for _, k := range cat.All() {
-		line := []string{k.Name, dash(strings.Join(k.Aliases, ",")), runsAs(k), status(k)}
+		line := []string{k.Name, dash(strings.Join(k.Aliases, ",")), runsAs(k), support(k)}
 		if wide {
 			login := ""
 			if k.Credentials.Username != "" {
@@ -76,7 +76,7 @@ func runsAs(k *kinds.Kind) string {
 	}
 }
 
-func status(k *kinds.Kind) string {
+func support(k *kinds.Kind) string {
 	switch {
 	case k.Refused != "":
 		return "refused"

@@ -15,19 +15,36 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type renderFlags struct {
+// labFlags are the flags of every command that renders a whole lab.
+type labFlags struct {
 	topoFlags
 	images       imageFlags
 	namespace    string
-	output       string
-	format       string
-	only         []string
-	overlay      string
 	mapImage     []string
-	withSecrets  bool
 	noController bool
 	recycle      bool
 	image        string
+}
+
+func (f *labFlags) add(cmd *cobra.Command) {
+	f.topoFlags.add(cmd)
+	f.addPlanner(cmd)
+	f.images.add(cmd)
+	fs := cmd.Flags()
+	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace (default: the lab's name)")
+	fs.StringArrayVar(&f.mapImage, "map-image", nil, "FROM=TO: run the image TO where the topology names FROM; * stands for the rest (repeatable)")
+	fs.BoolVar(&f.noController, "no-controller", false, "leave the controller out; the lab runs without it")
+	fs.BoolVar(&f.recycle, "recycle", false, "free addresses and ids of nodes and links that are gone")
+	fs.StringVar(&f.image, "image", defaultImage(), "the c9s image that the Pods use")
+}
+
+type renderFlags struct {
+	labFlags
+	output      string
+	format      string
+	only        []string
+	overlay     string
+	withSecrets bool
 }
 
 func newRender(world IO) *cobra.Command {
@@ -52,19 +69,12 @@ a folder has them in secrets/, which keeps itself out of Git.`,
 		},
 	}
 	f.add(cmd)
-	f.addPlanner(cmd)
-	f.images.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace (default: the lab's name)")
 	fs.StringVarP(&f.output, "output", "o", "", "write to this folder instead of standard output")
 	fs.StringVar(&f.format, "format", "yaml", "format of the stream: yaml or json")
 	fs.StringSliceVar(&f.only, "only", nil, "render only these nodes (and what the whole lab needs)")
 	fs.StringVar(&f.overlay, "overlay", "", "kustomize overlay to apply to the result")
-	fs.StringArrayVar(&f.mapImage, "map-image", nil, "FROM=TO: run the image TO where the topology names FROM; * stands for the rest (repeatable)")
 	fs.BoolVar(&f.withSecrets, "with-secrets", false, "put Secrets (licences, keys) into the stream too")
-	fs.BoolVar(&f.noController, "no-controller", false, "leave the controller out; the lab runs without it")
-	fs.BoolVar(&f.recycle, "recycle", false, "free addresses and ids of nodes and links that are gone")
-	fs.StringVar(&f.image, "image", defaultImage(), "the c9s image that the Pods use")
 	_ = cmd.MarkFlagDirname("output")
 	_ = cmd.MarkFlagDirname("overlay")
 	_ = cmd.RegisterFlagCompletionFunc("only", f.completeNodes(world))
@@ -99,7 +109,11 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 		return err
 	}
 	defer c.source.Close()
-	out, diags, err := f.renderLab(ctx, world, c, rules, previous)
+	key := previous.wireKey
+	if key == nil && (f.withSecrets || f.output != "") {
+		key = newWireKey()
+	}
+	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{Only: f.only, WireKey: key})
 	if err != nil {
 		return err
 	}
@@ -124,8 +138,9 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	return f.writeStream(world, out)
 }
 
-// renderLab runs plan and render on a compiled topology.
-func (f *renderFlags) renderLab(ctx context.Context, world IO, c *compiled, rules []render.ImageRule, previous folderState) (*render.Output, []diag.Diagnostic, error) {
+// renderLab runs plan and render on a compiled topology. o has what the caller
+// alone knows.
+func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules []render.ImageRule, o render.Options) (*render.Output, []diag.Diagnostic, error) {
 	if c.lab == nil || hasErrors(c.diags) {
 		return nil, c.diags, nil
 	}
@@ -159,14 +174,8 @@ func (f *renderFlags) renderLab(ctx context.Context, world IO, c *compiled, rule
 	if diags = append(diags, imageDiags...); hasErrors(diags) {
 		return nil, diags, nil
 	}
-	key := previous.wireKey
-	if key == nil && (f.withSecrets || f.output != "") {
-		key = newWireKey()
-	}
-	out, renderDiags := render.Render(c.lab, plans, render.Options{
-		Image: sidecar, Version: Version, Planner: planner.Name(), NoController: f.noController,
-		Only: f.only, MapImage: rules, WireKey: key,
-	})
+	o.Image, o.Version, o.Planner, o.NoController, o.MapImage = sidecar, Version, planner.Name(), f.noController, rules
+	out, renderDiags := render.Render(c.lab, plans, o)
 	return out, append(diags, renderDiags...), nil
 }
 
@@ -189,7 +198,7 @@ func standInImages(l *lab.Lab, plans map[string]*plan.Plan, rules []render.Image
 }
 
 // unusedRules tells of --map-image rules that no image of the lab meets.
-func (f *renderFlags) unusedRules(c *compiled, plans map[string]*plan.Plan, rules []render.ImageRule) []diag.Diagnostic {
+func (f *labFlags) unusedRules(c *compiled, plans map[string]*plan.Plan, rules []render.ImageRule) []diag.Diagnostic {
 	images := []string{f.image}
 	for _, p := range plans {
 		for _, container := range p.Containers {
@@ -204,7 +213,7 @@ func (f *renderFlags) unusedRules(c *compiled, plans map[string]*plan.Plan, rule
 	return diags.All()
 }
 
-func (f *renderFlags) imageRules() ([]render.ImageRule, error) {
+func (f *labFlags) imageRules() ([]render.ImageRule, error) {
 	rules := make([]render.ImageRule, 0, len(f.mapImage))
 	for _, v := range f.mapImage {
 		from, to, ok := strings.Cut(v, "=")

@@ -105,6 +105,7 @@ Deployments, Services and ConfigMaps that run with kubectl alone.`,
 	root.SetOut(world.Out)
 	root.SetErr(world.Err)
 	root.AddCommand(
+		newDeploy(world), newDestroy(world),
 		newRender(world), newValidate(world), newPlan(world), newGraph(world),
 		newKinds(world), newExplain(world), newImage(world), newVersion(world),
 	)

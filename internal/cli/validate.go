@@ -21,7 +21,7 @@ type verdict struct {
 }
 
 func newValidate(world IO) *cobra.Command {
-	f := &renderFlags{format: "yaml", image: defaultImage()}
+	f := &labFlags{image: defaultImage()}
 	var output string
 	cmd := &cobra.Command{
 		Use:   "validate TOPO...",
@@ -44,13 +44,13 @@ problem at once, each with file, line and column, and what to do about it.`,
 			return f.validateAll(cmd.Context(), world, args, output == "json")
 		},
 	}
-	f.add(cmd)
+	f.topoFlags.add(cmd)
 	f.addPlanner(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machine-readable output")
 	return cmd
 }
 
-func (f *renderFlags) validateAll(ctx context.Context, world IO, refs []string, asJSON bool) error {
+func (f *labFlags) validateAll(ctx context.Context, world IO, refs []string, asJSON bool) error {
 	verdicts := make([]verdict, 0, len(refs))
 	ok := true
 	for _, ref := range refs {
@@ -74,7 +74,7 @@ func (f *renderFlags) validateAll(ctx context.Context, world IO, refs []string, 
 
 // validate checks one topology; a topology that cannot be opened is a verdict
 // too, so that the others are still checked.
-func (f *renderFlags) validate(ctx context.Context, world IO, ref string, quiet bool) (verdict, error) {
+func (f *labFlags) validate(ctx context.Context, world IO, ref string, quiet bool) (verdict, error) {
 	v := verdict{Topology: ref, Kinds: map[string]int{}, Diagnostics: []diag.Diagnostic{}}
 	c, err := f.compileTopology(ctx, world, ref, compileOptions{})
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *renderFlags) validate(ctx context.Context, world IO, ref string, quiet 
 		if quiet {
 			w.Err = discard{}
 		}
-		if _, all, err := f.renderLab(ctx, w, c, []render.ImageRule{}, folderState{}); err != nil {
+		if _, all, err := f.renderLab(ctx, w, c, []render.ImageRule{}, render.Options{}); err != nil {
 			return v, err
 		} else {
 			diags = diag.Collapse(all)

@@ -93,8 +93,8 @@ func slug(text string, limit int) string {
 	return fit(strings.TrimRight(b.String(), "-"), limit)
 }
 
-// labelValue makes a legal label value of any text, keeping case and "-._".
-func labelValue(text string) string {
+// LabelValue makes a legal label value of any text, keeping case and "-._".
+func LabelValue(text string) string {
 	return fit(strings.Trim(legal(text, '-'), "-._"), maxLabelValue)
 }
 
@@ -138,9 +138,9 @@ func (r *renderer) labMeta(name, component string) metav1.ObjectMeta {
 func (r *renderer) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 	labels := r.selector(pod)
 	labels[LabelNode] = n.ID
-	labels[LabelKind] = labelValue(n.Kind)
+	labels[LabelKind] = LabelValue(n.Kind)
 	labels[LabelComponent] = ComponentNode
-	labels["app.kubernetes.io/name"] = labelValue(n.Kind)
+	labels["app.kubernetes.io/name"] = LabelValue(n.Kind)
 	labels["app.kubernetes.io/instance"] = n.ID
 	labels["app.kubernetes.io/component"] = ComponentNode
 	labels["app.kubernetes.io/part-of"] = r.labLabel

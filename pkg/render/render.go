@@ -182,7 +182,7 @@ func newRenderer(l *lab.Lab, plans map[string]*plan.Plan, opts Options) *rendere
 		plans:    plans,
 		opts:     opts,
 		image:    MapImage(opts.MapImage, opts.Image),
-		labLabel: labelValue(l.Name),
+		labLabel: LabelValue(l.Name),
 		nodes:    make(map[string]*lab.Node, len(l.Nodes)),
 		podOf:    make(map[string]*lab.Pod, len(l.Nodes)),
 		waited:   map[string]map[lab.StageName]bool{},

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/render"
+)
+
+type deployFlags struct {
+	labFlags
+	targetFlags
+	wait    bool
+	timeout time.Duration
+	dryRun  string
+	yes     bool
+	output  string
+}
+
+func newDeploy(world IO) *cobra.Command {
+	f := &deployFlags{}
+	cmd := &cobra.Command{
+		Use:   "deploy [TOPO]",
+		Short: "Run a topology in the cluster of the current context",
+		Long: `Deploy renders the topology, applies it to the cluster of the current context,
+removes what an earlier deploy of the lab made and this one lacks, and waits until
+every node is ready. What has not changed is not touched. Interrupting it and
+running it again is always safe.`,
+		Example: `  c9s deploy topo.clab.yml
+  c9s deploy topo.clab.yml -n team-a --map-image 'ceos*=registry.example/arista/ceos*'
+  c9s deploy topo.clab.yml --dry-run=server`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTopo,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), world, args)
+		},
+	}
+	f.labFlags.add(cmd)
+	f.targetFlags.add(cmd)
+	fs := cmd.Flags()
+	fs.BoolVar(&f.wait, "wait", true, "wait until every node is ready")
+	fs.DurationVar(&f.timeout, "timeout", 0, "how long to wait (default: until it is ready or has certainly failed)")
+	fs.StringVar(&f.dryRun, "dry-run", "none", "none, client (say what would be applied) or server (let the API server check it)")
+	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask before nodes of a running lab are restarted or removed")
+	fs.StringVarP(&f.output, "output", "o", "", "json for events, one a line")
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "client", "server"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (f *deployFlags) check() error {
+	if !slices.Contains([]string{"none", "client", "server"}, f.dryRun) {
+		return fmt.Errorf("--dry-run %q: use none, client or server", f.dryRun)
+	}
+	if f.output != "" && f.output != "json" {
+		return fmt.Errorf("--output %q: use json", f.output)
+	}
+	if f.timeout < 0 {
+		return fmt.Errorf("--timeout %s: give a time, or 0 for none", f.timeout)
+	}
+	return nil
+}
+
+// inCluster is a topology rendered for a cluster, with what is there of it.
+type inCluster struct {
+	client   *cluster.Client
+	lab      *cluster.Lab
+	existing cluster.Existing
+	out      *render.Output
+}
+
+// prepareLab compiles and renders a topology with what the cluster already has of
+// it: its allocations, wire key and certificates. A nil result with errFailed
+// means that the diagnostics have been told.
+func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags, args []string) (*inCluster, error) {
+	ref, err := f.ref(args)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := f.imageRules()
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace, recycle: f.recycle})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { c.source.Close() }()
+	if c.lab == nil || hasErrors(c.diags) {
+		report(world, c.diags)
+		fmt.Fprintf(world.Err, "%s; nothing was applied\n", summary(c.diags))
+		return nil, errFailed
+	}
+	client, err := target.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	existing, err := client.Existing(ctx, c.lab.Namespace)
+	if err != nil {
+		return nil, fail(err)
+	}
+	if existing.Allocations != nil && existing.Lab == c.lab.Name {
+		again, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace, recycle: f.recycle, previous: existing.Allocations})
+		if err != nil {
+			return nil, err
+		}
+		c.source.Close()
+		c = again
+	}
+	key := existing.WireKey
+	if key == nil {
+		key = newWireKey()
+	}
+	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{WireKey: key})
+	if err != nil {
+		return nil, err
+	}
+	report(world, diags)
+	if out == nil || hasErrors(diags) {
+		fmt.Fprintf(world.Err, "%s; nothing was applied\n", summary(diags))
+		return nil, errFailed
+	}
+	l, err := cluster.NewLab(out)
+	if err != nil {
+		return nil, fail(err)
+	}
+	return &inCluster{client: client, lab: l, existing: existing, out: out}, nil
+}
+
+func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	in, err := f.prepareLab(ctx, world, &f.targetFlags, args)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := in.client.Preflight(ctx, in.lab, in.existing); err != nil {
+		return fail(fmt.Errorf("%w\nnothing was applied", err))
+	}
+	show := newProgress(world, f.output == "json")
+	defer show.end()
+	show.lab(in.lab.Name, in.lab.Namespace, in.client.Context)
+	if f.dryRun == "client" {
+		for i := range in.out.Objects {
+			show.object(cluster.Change{Action: "would apply", Object: objectName(&in.out.Objects[i])})
+		}
+		return nil
+	}
+	if err := in.client.Apply(ctx, in.lab, cluster.ApplyOptions{DryRun: f.dryRun == "server", Tell: show.object}); err != nil {
+		return fail(fmt.Errorf("%w\nnot everything was applied; the same command goes on from here", err))
+	}
+	show.applied(f.dryRun == "server", time.Since(began))
+	if f.dryRun == "server" || !f.wait {
+		return nil
+	}
+	waiting := ctx
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
+	if err := in.client.WaitReady(waiting, in.lab.Namespace, in.lab.Name, show.progress); err != nil {
+		show.end()
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("%w\n--timeout %s is over; 'c9s status %s' tells how it goes on", err, f.timeout, in.lab.Name)
+		}
+		return fail(err)
+	}
+	show.ready(time.Since(began))
+	return nil
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+)
+
+type destroyFlags struct {
+	labRef
+	keepData bool
+	wait     bool
+	timeout  time.Duration
+	yes      bool
+}
+
+func newDestroy(world IO) *cobra.Command {
+	f := &destroyFlags{}
+	cmd := &cobra.Command{
+		Use:   "destroy [TOPO|LAB]",
+		Short: "Remove a lab from the cluster",
+		Long: `Destroy removes all objects of a lab, however they were applied, and the namespace
+if the lab made it and nothing else is in it. The data of devices goes too, unless
+--keep-data is given.`,
+		Example: `  c9s destroy topo.clab.yml
+  c9s destroy mylab --keep-data`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTopo,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), world, args)
+		},
+	}
+	f.labRef.add(cmd)
+	fs := cmd.Flags()
+	fs.BoolVar(&f.keepData, "keep-data", false, "keep the devices' volumes, keys and allocations for the next deploy")
+	fs.BoolVar(&f.wait, "wait", true, "wait until everything is gone")
+	fs.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how long to wait")
+	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
+	client, found, err := f.find(ctx, world, args)
+	if err != nil {
+		return err
+	}
+	if !f.yes {
+		ok, err := confirm(world, fmt.Sprintf("Remove lab %s from namespace %s (context %s)?", found.Name, found.Namespace, client.Context))
+		if err != nil || !ok {
+			return err
+		}
+	}
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
+	began := time.Now()
+	removed := 0
+	err = client.Destroy(ctx, found.Namespace, found.Name, cluster.DestroyOptions{
+		KeepData: f.keepData, Wait: f.wait,
+		Tell: func(c cluster.Change) {
+			switch {
+			case c.Err != nil:
+			case c.Action == "deleted":
+				removed++
+			default:
+				fmt.Fprintf(world.Err, "%s %s\n", c.Action, c.Object)
+			}
+		},
+	})
+	if err != nil {
+		return fail(err)
+	}
+	fmt.Fprintf(world.Err, "lab %s: %d objects removed (%.1f s)\n", found.Name, removed, time.Since(began).Seconds())
+	return nil
+}
+
+// confirm asks on a terminal. Elsewhere the command line is the answer.
+func confirm(world IO, question string) (bool, error) {
+	f, ok := world.In.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return true, nil
+	}
+	fmt.Fprintf(world.Err, "%s [y/N] ", question)
+	line, err := bufio.NewReader(f).ReadString('\n')
+	if err != nil {
+		return false, fail(errors.New("no answer; nothing was done"))
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true, nil
+	}
+	fmt.Fprintln(world.Err, "nothing was done")
+	return false, nil
+}

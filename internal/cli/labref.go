@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+)
+
+// labRef names a lab in the cluster: by its name, by its topology file, or, where
+// nothing is said, by the topology in the working directory, or by being the only
+// one.
+type labRef struct {
+	topoFlags
+	targetFlags
+	namespace string
+}
+
+func (f *labRef) add(cmd *cobra.Command) {
+	f.targetFlags.add(cmd)
+	fs := cmd.Flags()
+	fs.StringVarP(&f.topo, "topo", "t", "", "topology of the lab")
+	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the lab (default: wherever it is)")
+	fs.StringSliceVar(&f.vars, "vars", nil, "variables files of the topology's template")
+	_ = cmd.MarkFlagFilename("topo", "yml", "yaml")
+}
+
+// isTopology tells an argument that is a file or a place of files from a name.
+func isTopology(arg string) bool {
+	if strings.ContainsAny(arg, "/:") || arg == "-" || arg == "." || strings.HasSuffix(arg, ".yml") || strings.HasSuffix(arg, ".yaml") {
+		return true
+	}
+	info, err := os.Stat(arg)
+	return err == nil && !info.IsDir()
+}
+
+// find connects and finds the lab.
+func (f *labRef) find(ctx context.Context, world IO, args []string) (*cluster.Client, cluster.Found, error) {
+	none := cluster.Found{}
+	name := ""
+	ref := f.topo
+	if len(args) > 0 {
+		if f.topo != "" {
+			return nil, none, fmt.Errorf("the lab is given twice: %q and --topo %q", args[0], f.topo)
+		}
+		if isTopology(args[0]) {
+			ref = args[0]
+		} else {
+			name = args[0]
+		}
+	}
+	if name == "" && ref == "" && topologyHere() {
+		ref = "."
+	}
+	if ref != "" {
+		c, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace})
+		if err != nil {
+			return nil, none, err
+		}
+		defer c.source.Close()
+		if c.lab == nil { // what is wrong with it matters only if its name cannot be had
+			report(world, c.diags)
+			return nil, none, errFailed
+		}
+		name = c.lab.Name
+	}
+	client, err := f.connect(ctx)
+	if err != nil {
+		return nil, none, err
+	}
+	labs, err := client.Labs(ctx, f.namespace)
+	if err != nil {
+		return nil, none, fail(err)
+	}
+	found, err := cluster.Choose(labs, name, f.namespace)
+	return client, found, fail(err)
+}
+
+// topologyHere tells whether the working directory has exactly one topology.
+func topologyHere() bool {
+	var n int
+	for _, pattern := range []string{"*.clab.yml", "*.clab.yaml"} {
+		files, _ := filepath.Glob(pattern)
+		n += len(files)
+	}
+	return n == 1
+}

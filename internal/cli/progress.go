@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/status"
+)
+
+// progress tells how a deploy goes: on a terminal as lines that are repainted, in
+// a pipe as a line a change, or as JSON events on standard output.
+type progress struct {
+	world    IO
+	json     bool
+	terminal bool
+	began    time.Time
+	last     map[string]cluster.PodProgress
+	painted  int
+	counts   map[string]int
+	name     string
+}
+
+func newProgress(world IO, asJSON bool) *progress {
+	f, ok := world.Err.(*os.File)
+	return &progress{
+		world: world, json: asJSON, terminal: ok && !asJSON && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb",
+		began: time.Now(), last: map[string]cluster.PodProgress{}, counts: map[string]int{},
+	}
+}
+
+// event is a line of -o json.
+type event struct {
+	Time    time.Time `json:"time"`
+	Event   string    `json:"event"`
+	Lab     string    `json:"lab,omitempty"`
+	Object  string    `json:"object,omitempty"`
+	Nodes   []string  `json:"nodes,omitempty"`
+	State   string    `json:"state,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Source  string    `json:"source,omitempty"`
+	Seconds float64   `json:"seconds,omitempty"`
+}
+
+func (p *progress) emit(e event) {
+	e.Time = time.Now().UTC().Truncate(time.Millisecond)
+	data, err := json.Marshal(e)
+	if err == nil {
+		fmt.Fprintf(p.world.Out, "%s\n", data)
+	}
+}
+
+func (p *progress) lab(name, namespace, context string) {
+	p.name = name
+	if p.json {
+		p.emit(event{Event: "lab", Lab: name, Message: "namespace " + namespace})
+		return
+	}
+	where := ""
+	if context != "" {
+		where = fmt.Sprintf(" (context %s)", context)
+	}
+	fmt.Fprintf(p.world.Err, "lab %s in namespace %s%s\n", name, namespace, where)
+}
+
+func objectName(o *render.Object) string {
+	name := ""
+	if m, err := meta.Accessor(o.Object); err == nil {
+		name = m.GetName()
+	}
+	return o.Object.GetObjectKind().GroupVersionKind().Kind + "/" + name
+}
+
+// object tells of one object; of those that were applied only the number is of
+// interest to people.
+func (p *progress) object(c cluster.Change) {
+	p.counts[c.Action]++
+	switch {
+	case p.json:
+		e := event{Event: c.Action, Object: c.Object, Source: c.Source}
+		if c.Err != nil {
+			e.Event, e.Message = "failed", c.Err.Error()
+		}
+		p.emit(e)
+	case c.Action == "applied":
+		if p.terminal && p.counts[c.Action]%10 == 0 {
+			p.repaint([]string{fmt.Sprintf("  %s applied", diag.Count(p.counts[c.Action], "object"))})
+		}
+	default:
+		p.repaint(nil)
+		fmt.Fprintf(p.world.Err, "  %s %s\n", c.Object, c.Action)
+	}
+}
+
+func (p *progress) applied(dryRun bool, took time.Duration) {
+	if p.json {
+		p.emit(event{Event: "applied", Lab: p.name, Seconds: took.Seconds()})
+		return
+	}
+	p.repaint(nil)
+	what := "applied"
+	if dryRun {
+		what = "accepted by the API server; nothing was changed"
+	}
+	fmt.Fprintf(p.world.Err, "  %s %s (%.1f s)\n", diag.Count(p.counts["applied"], "object"), what, took.Seconds())
+}
+
+// progress tells the state of all Pods.
+func (p *progress) progress(pods []cluster.PodProgress) {
+	ready := 0
+	var lines []string
+	for _, pod := range pods {
+		if pod.State == status.StateReady || pod.State == status.StateStopped {
+			ready++
+		} else if p.terminal {
+			lines = append(lines, "  "+podLine(pod))
+		}
+		old := p.last[pod.Pod]
+		if old.State == pod.State && old.Reason == pod.Reason {
+			continue
+		}
+		p.last[pod.Pod] = pod
+		switch {
+		case p.json:
+			p.emit(event{Event: "node", Nodes: pod.Nodes, State: string(pod.State), Reason: pod.Reason, Message: pod.Message, Source: pod.Source})
+		case !p.terminal && pod.State != status.StatePending:
+			fmt.Fprintf(p.world.Err, "  %s\n", podLine(pod))
+		}
+	}
+	if p.terminal {
+		p.repaint(append(fitScreen(lines), fmt.Sprintf("  %d of %s ready, %.0f s", ready, diag.Count(len(pods), "Pod"), time.Since(p.began).Seconds())))
+	}
+}
+
+// fitScreen keeps what is repainted on the screen.
+func fitScreen(lines []string) []string {
+	const most = 20
+	if len(lines) <= most {
+		return lines
+	}
+	return append(lines[:most:most], fmt.Sprintf("  and %d more", len(lines)-most))
+}
+
+func podLine(pod cluster.PodProgress) string {
+	text := fmt.Sprintf("%-20s %s", strings.Join(pod.Nodes, ","), pod.State)
+	if pod.Reason != "" {
+		text += ": " + pod.Cause()
+	}
+	if i := strings.IndexByte(text, '\n'); i >= 0 {
+		text = text[:i]
+	}
+	return text
+}
+
+// repaint replaces the lines that the last call painted.
+func (p *progress) repaint(lines []string) {
+	if !p.terminal {
+		return
+	}
+	if p.painted > 0 {
+		fmt.Fprintf(p.world.Err, "\x1b[%dA\x1b[J", p.painted)
+	}
+	width, _, err := term.GetSize(int(p.world.Err.(*os.File).Fd()))
+	if err != nil || width < 20 {
+		width = 80
+	}
+	for _, line := range lines {
+		if r := []rune(line); len(r) >= width {
+			line = string(r[:width-2]) + "…"
+		}
+		fmt.Fprintln(p.world.Err, line)
+	}
+	p.painted = len(lines)
+}
+
+// end leaves the last lines on the screen.
+func (p *progress) end() { p.painted = 0 }
+
+func (p *progress) ready(took time.Duration) {
+	if p.json {
+		p.emit(event{Event: "ready", Lab: p.name, Seconds: took.Seconds()})
+		return
+	}
+	p.repaint(nil)
+	fmt.Fprintf(p.world.Err, "lab %s is ready (%.1f s)\n", p.name, took.Seconds())
+}

@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/cli-utils/pkg/apply"
+	"sigs.k8s.io/cli-utils/pkg/apply/event"
+	"sigs.k8s.io/cli-utils/pkg/common"
+	"sigs.k8s.io/cli-utils/pkg/inventory"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/watcher"
+	"sigs.k8s.io/cli-utils/pkg/object/validation"
+
+	"github.com/c9s-lab/c9s/pkg/render"
+)
+
+// Change is one object that was applied or pruned.
+type Change struct {
+	// Action is "applied", "pruned" or "deleted"; Err tells that it was not.
+	Action string
+	Object string // Deployment/r1
+	Source string // c9s.dev/source
+	Err    error
+}
+
+// ApplyOptions are Apply's.
+type ApplyOptions struct {
+	// DryRun asks the API server what it would say, and changes nothing.
+	DryRun bool
+	// Tell is called for every object.
+	Tell func(Change)
+}
+
+// noWait ends cli-utils' own waiting at once: what it waits for is less than what
+// WaitReady tells.
+const noWait = time.Millisecond
+
+// Apply applies a lab by server-side apply, and removes what an earlier deploy of
+// it made and this one lacks. All that fails is in the error.
+func (c *Client) Apply(ctx context.Context, l *Lab, o ApplyOptions) error {
+	if err := c.applyNamespace(ctx, l, o.DryRun); err != nil {
+		return err
+	}
+	client, err := (inventory.ClusterClientFactory{StatusPolicy: inventory.StatusPolicyNone}).NewClient(c.factory)
+	if err != nil {
+		return err
+	}
+	applier, err := apply.NewApplierBuilder().WithFactory(c.factory).WithInventoryClient(client).
+		WithStatusWatcher(watcher.BlindStatusWatcher{}).Build()
+	if err != nil {
+		return err
+	}
+	options := apply.ApplierOptions{
+		ServerSideOptions: common.ServerSideOptions{ServerSideApply: true, ForceConflicts: true, FieldManager: FieldManager},
+		ReconcileTimeout:  noWait,
+		PruneTimeout:      noWait,
+		InventoryPolicy:   inventory.PolicyAdoptIfNoInventory,
+		ValidationPolicy:  validation.ExitEarly,
+	}
+	if o.DryRun {
+		options.DryRunStrategy = common.DryRunServer
+	}
+	sources := map[string]string{}
+	objects := make([]*unstructured.Unstructured, len(l.objects))
+	for i, u := range l.objects {
+		objects[i] = u.DeepCopy() // cli-utils annotates them
+		sources[u.GetKind()+"/"+u.GetName()] = u.GetAnnotations()[render.AnnotationSource]
+	}
+	return follow(applier.Run(ctx, inventoryInfo(l.Namespace, l.Name), objects, options), sources, o.Tell)
+}
+
+// follow reads the events of an applier or destroyer to the end.
+func follow(events <-chan event.Event, sources map[string]string, tell func(Change)) error {
+	var errs []error
+	note := func(action, object string, err error) {
+		change := Change{Action: action, Object: object, Source: sources[object], Err: err}
+		if err != nil {
+			errs = append(errs, change.error())
+		}
+		if tell != nil {
+			tell(change)
+		}
+	}
+	for e := range events {
+		switch e.Type {
+		case event.ErrorType:
+			errs = append(errs, e.ErrorEvent.Err)
+		case event.ValidationType:
+			errs = append(errs, e.ValidationEvent.Error)
+		case event.ApplyType:
+			if a := e.ApplyEvent; a.Status != event.ApplyPending {
+				note("applied", a.Identifier.GroupKind.Kind+"/"+a.Identifier.Name, a.Error)
+			}
+		case event.PruneType:
+			if p := e.PruneEvent; p.Status != event.PrunePending {
+				note("pruned", p.Identifier.GroupKind.Kind+"/"+p.Identifier.Name, p.Error)
+			}
+		case event.DeleteType:
+			if d := e.DeleteEvent; d.Status != event.DeletePending {
+				note("deleted", d.Identifier.GroupKind.Kind+"/"+d.Identifier.Name, d.Error)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c Change) error() error {
+	where := c.Object
+	if c.Source != "" {
+		where += " (" + c.Source + ")"
+	}
+	return fmt.Errorf("%s: %w", where, c.Err)
+}
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// applyNamespace makes the namespace, or sets c9s' labels on it. It does not take
+// a label over from somebody else: a namespace whose Pod Security level an
+// administrator has set stays as it is.
+func (c *Client) applyNamespace(ctx context.Context, l *Lab, dryRun bool) error {
+	if l.namespace == nil {
+		return nil
+	}
+	options := metav1.ApplyOptions{FieldManager: FieldManager}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	_, err := c.Dynamic.Resource(namespaces).Apply(ctx, l.Namespace, l.namespace, options)
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("namespace %s belongs to somebody else, who set what c9s needs otherwise: %w; choose another with -n, or ask for the label pod-security.kubernetes.io/enforce=privileged", l.Namespace, err)
+	case apierrors.IsForbidden(err):
+		// It may be there for the user to use.
+		if _, getErr := c.Typed.CoreV1().ServiceAccounts(l.Namespace).List(ctx, metav1.ListOptions{Limit: 1}); getErr == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("namespace %s: %w", l.Namespace, err)
+}

@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/status"
+)
+
+// causes turns Kubernetes' words into what they mean here and what to do. The
+// first whose reason and text fit is taken.
+var causes = []struct {
+	reason, text string
+	means        string
+}{
+	{"FailedCreate", "violates PodSecurity", "the namespace forbids privileged Pods, which the sidecar is; set its label pod-security.kubernetes.io/enforce=privileged or use another namespace"},
+	{"FailedCreate", "exceeded quota", "the namespace's quota is used up"},
+	{"FailedCreate", "", "the API server refuses the Pod"},
+	{"ImagePullBackOff", "", "its image cannot be pulled"},
+	{"ErrImagePull", "", "its image cannot be pulled"},
+	{"ErrImageNeverPull", "", "its image is not on the worker, and the pull policy is Never"},
+	{"InvalidImageName", "", "its image is no legal reference"},
+	{"CreateContainerConfigError", "", "something that the Pod refers to is missing"},
+	{"CreateContainerError", "", "the container cannot be made"},
+	{"RunContainerError", "", "the container cannot be started"},
+	{"CrashLoopBackOff", "", "its container ends again and again"},
+	{"OOMKilled", "", "its container needs more memory than its limit"},
+	{"Unschedulable", "", "no worker can take it"},
+	{"FailedMount", "/dev/kvm", "the worker has no /dev/kvm, which this kind needs: nested virtualisation must be on"},
+	{"FailedMount", "not found", "something that the Pod mounts is missing (were the Secrets applied?)"},
+	{"FailedMount", "", "a volume cannot be mounted"},
+	{"Evicted", "", "the worker ran out of something and evicted it"},
+}
+
+// Cause says why a Pod is not ready, in a line.
+func (p PodProgress) Cause() string {
+	if p.State == status.StateFailed || p.Reason != "" {
+		text := p.Reason
+		for _, c := range causes {
+			if c.reason == p.Reason && strings.Contains(p.Message, c.text) {
+				text = c.means
+				break
+			}
+		}
+		if p.Container == status.PrepareContainer {
+			text = "its files cannot be laid out"
+		}
+		if p.Message != "" {
+			text += " (" + strings.TrimSpace(p.Message) + ")"
+		}
+		return text
+	}
+	return string(p.State)
+}

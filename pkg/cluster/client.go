@@ -1,0 +1,104 @@
+// Package cluster puts a rendered lab into a Kubernetes cluster and takes care of
+// it there: apply, prune, wait, compare, remove.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+)
+
+// FieldManager is c9s' name in server-side apply (metadata.managedFields).
+const FieldManager = "c9s"
+
+// Target names a cluster as kubectl does; the zero value is the current context
+// of $KUBECONFIG or ~/.kube/config, or the Pod's own cluster.
+type Target struct {
+	Kubeconfig string
+	Context    string
+}
+
+// Client is a connection to one cluster.
+type Client struct {
+	Config  *rest.Config
+	Typed   kubernetes.Interface
+	Dynamic dynamic.Interface
+	// Context is the kubeconfig's context, "" inside a cluster.
+	Context string
+	// Namespace is the context's.
+	Namespace string
+
+	factory cmdutil.Factory
+}
+
+// requestTimeout bounds every single request that is no watch.
+const connectTimeout = 15 * time.Second
+
+// Connect reads the kubeconfig and asks the API server for its version, so that
+// what is wrong with either is told before anything is done.
+func Connect(ctx context.Context, t Target) (*Client, error) {
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.KubeConfig, flags.Context = &t.Kubeconfig, &t.Context
+	// The API server's own priority and fairness is what limits a client.
+	flags.WrapConfigFn = func(c *rest.Config) *rest.Config {
+		c.QPS, c.Burst = -1, -1
+		c.UserAgent = "c9s"
+		c.WarningHandler = rest.NoWarnings{}
+		return c
+	}
+	config, err := flags.ToRESTConfig()
+	if err != nil {
+		return nil, notConfigured(err)
+	}
+	c := &Client{Config: config, factory: cmdutil.NewFactory(flags)}
+	if c.Typed, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if c.Dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if c.Namespace, _, err = flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+		return nil, err
+	}
+	if raw, err := flags.ToRawKubeConfigLoader().RawConfig(); err == nil {
+		c.Context = raw.CurrentContext
+		if t.Context != "" {
+			c.Context = t.Context
+		}
+	}
+	return c, c.reachable(ctx)
+}
+
+func notConfigured(err error) error {
+	if clientcmd.IsEmptyConfig(err) || errors.Is(err, clientcmd.ErrEmptyConfig) {
+		return errors.New("no cluster: there is no kubeconfig with a current context (set KUBECONFIG or --kubeconfig, or start a cluster with 'make cluster')")
+	}
+	return fmt.Errorf("reading the kubeconfig: %w", err)
+}
+
+func (c *Client) reachable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	err := c.Typed.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+	var op *net.OpError
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the API server at %s does not know you (context %q): log in again", c.Config.Host, c.Context)
+	case errors.As(err, &op), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the API server at %s (context %q) cannot be reached: %w", c.Config.Host, c.Context, err)
+	default:
+		return fmt.Errorf("asking the API server at %s (context %q): %w", c.Config.Host, c.Context, err)
+	}
+}

@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/render"
+)
+
+// Existing is what a namespace has of a lab that the next render keeps.
+type Existing struct {
+	// Lab is the name of the lab that is there, "" for none.
+	Lab string
+	// Namespace is nil where it does not exist.
+	Namespace   *corev1.Namespace
+	Allocations *lab.Allocations
+	WireKey     []byte
+	// CA is the lab's certificate authority, Certificates those of nodes, by the
+	// name of their Secret.
+	CA           *render.Certificate
+	Certificates map[string]render.Certificate
+}
+
+// Existing reads a namespace. One that is not there is empty.
+func (c *Client) Existing(ctx context.Context, namespace string) (Existing, error) {
+	out := Existing{Certificates: map[string]render.Certificate{}}
+	ns, err := c.Typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return out, nil
+	case apierrors.IsForbidden(err): // a user of one namespace: go by what is in it
+	case err != nil:
+		return out, fmt.Errorf("reading namespace %s: %w", namespace, err)
+	default:
+		out.Namespace = ns
+	}
+	maps_, err := c.Typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelComponent + "=" + render.ComponentLab})
+	if err != nil {
+		return out, fmt.Errorf("reading namespace %s: %w", namespace, err)
+	}
+	parts := map[string][]byte{}
+	for _, cm := range maps_.Items {
+		if name := cm.Annotations[render.AnnotationLabName]; name != "" {
+			out.Lab = name
+		}
+		if strings.HasPrefix(cm.Name, render.AllocationsName(0)) {
+			for _, text := range cm.Data {
+				parts[cm.Name] = []byte(text)
+			}
+		}
+	}
+	if len(parts) > 0 {
+		var all [][]byte
+		for _, name := range slices.Sorted(maps.Keys(parts)) {
+			all = append(all, parts[name])
+		}
+		a, err := render.JoinAllocations(all...)
+		if err != nil {
+			return out, fmt.Errorf("reading the allocations in namespace %s: %w", namespace, err)
+		}
+		out.Allocations = &a
+	}
+	return out, c.readSecrets(ctx, namespace, &out)
+}
+
+// readSecrets reads the wire key and certificates. Who may not read Secrets
+// deploys without: the Secret then stays as it is.
+func (c *Client) readSecrets(ctx context.Context, namespace string, out *Existing) error {
+	secrets, err := c.Typed.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelLab})
+	if err != nil {
+		if apierrors.IsForbidden(err) {
+			return fmt.Errorf("reading the Secrets of namespace %s, of which the wire key must stay the same: %w", namespace, err)
+		}
+		return err
+	}
+	for _, s := range secrets.Items {
+		cert := render.Certificate{CA: s.Data["ca.crt"], Cert: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}
+		switch {
+		case s.Name == render.WireKeySecret:
+			out.WireKey = s.Data["key"]
+		case s.Name == render.CASecret:
+			out.CA = &cert
+		case s.Type == corev1.SecretTypeTLS:
+			out.Certificates[s.Name] = cert
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+
+	"github.com/c9s-lab/c9s/pkg/render"
+)
+
+// resources are the API resources of the kinds that render makes, but for the
+// Namespace.
+var resources = map[string]schema.GroupVersionResource{
+	"ConfigMap":             {Version: "v1", Resource: "configmaps"},
+	"Secret":                {Version: "v1", Resource: "secrets"},
+	"Service":               {Version: "v1", Resource: "services"},
+	"ServiceAccount":        {Version: "v1", Resource: "serviceaccounts"},
+	"PersistentVolumeClaim": {Version: "v1", Resource: "persistentvolumeclaims"},
+	"Deployment":            {Group: "apps", Version: "v1", Resource: "deployments"},
+	"NetworkPolicy":         {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
+	"Role":                  {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+	"RoleBinding":           {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+}
+
+// owningInventory is cli-utils' annotation on what it applied.
+const owningInventory = "config.k8s.io/owning-inventory"
+
+// podSecurity is the label of a namespace with the level that it enforces (Pod
+// Security admission).
+const podSecurity = "pod-security.kubernetes.io/enforce"
+
+// Preflight finds, before anything is written, what would stop a deploy half
+// way: rights that the user lacks, a namespace that does not let the sidecar run
+// or holds another lab, objects in the way. The error names all of it.
+func (c *Client) Preflight(ctx context.Context, l *Lab, existing Existing) error {
+	var errs []error
+	if err := existing.usable(l); err != nil {
+		errs = append(errs, err)
+	}
+	errs = append(errs, c.rights(ctx, l)...)
+	if existing.Namespace != nil || l.namespace == nil {
+		errs = append(errs, c.inTheWay(ctx, l)...)
+	}
+	return errors.Join(errs...)
+}
+
+// usable checks the namespace itself.
+func (e Existing) usable(l *Lab) error {
+	if e.Lab != "" && e.Lab != l.Name {
+		return fmt.Errorf("namespace %s holds the lab %q already, and a namespace takes one lab: deploy %q into another with -n, or remove the other with 'c9s destroy %s -n %s'", l.Namespace, e.Lab, l.Name, e.Lab, l.Namespace)
+	}
+	ns := e.Namespace
+	if ns == nil {
+		return nil
+	}
+	if ns.Status.Phase == corev1.NamespaceTerminating {
+		return fmt.Errorf("namespace %s is being deleted: wait until it is gone", ns.Name)
+	}
+	level := ns.Labels[podSecurity]
+	if level != "" && level != "privileged" {
+		return fmt.Errorf("namespace %s forbids privileged Pods (label %s=%s), and the sidecar is one, since it makes the devices' interfaces: use another namespace with -n, or set the label to privileged", ns.Name, podSecurity, level)
+	}
+	return nil
+}
+
+// rights asks whether the user may do what a deploy does.
+func (c *Client) rights(ctx context.Context, l *Lab) []error {
+	var missing []string
+	for _, kind := range l.kinds() {
+		gvr := resources[kind]
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: l.Namespace, Verb: "patch", Group: gvr.Group, Resource: gvr.Resource},
+		}}
+		answer, err := c.Typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return []error{fmt.Errorf("asking for your rights: %w", err)}
+		}
+		if !answer.Status.Allowed {
+			missing = append(missing, gvr.Resource)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	hint := ""
+	if slices.Contains(missing, "roles") || slices.Contains(missing, "rolebindings") {
+		hint = "; --no-controller does without roles and rolebindings"
+	}
+	return []error{fmt.Errorf("you may not patch %s in namespace %s (context %q): ask for the rights of the ClusterRole admin there%s", strings.Join(missing, ", "), l.Namespace, c.Context, hint)}
+}
+
+// kinds are the kinds of the lab's objects, sorted.
+func (l *Lab) kinds() []string {
+	var kinds []string
+	for _, u := range l.objects {
+		kinds = append(kinds, u.GetKind())
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// inTheWay finds objects with our names that are not the lab's.
+func (c *Client) inTheWay(ctx context.Context, l *Lab) []error {
+	client, err := metadata.NewForConfig(c.Config)
+	if err != nil {
+		return []error{err}
+	}
+	var errs []error
+	for _, kind := range l.kinds() {
+		list, err := client.Resource(resources[kind]).Namespace(l.Namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			if apierrors.IsForbidden(err) { // the applier looks at each, later
+				continue
+			}
+			errs = append(errs, fmt.Errorf("listing %s in namespace %s: %w", resources[kind].Resource, l.Namespace, err))
+			continue
+		}
+		there := map[string]*metav1.PartialObjectMetadata{}
+		for i := range list.Items {
+			there[list.Items[i].Name] = &list.Items[i]
+		}
+		for _, u := range l.objects {
+			if u.GetKind() != kind {
+				continue
+			}
+			if live := there[u.GetName()]; live != nil && !owns(l, live) {
+				errs = append(errs, clash(l, u, live))
+			}
+		}
+	}
+	return errs
+}
+
+// owns tells whether a live object is this lab's: by the inventory of its deploy,
+// or, where it was applied as rendered, by its labels.
+func owns(l *Lab, live *metav1.PartialObjectMetadata) bool {
+	if id := live.Annotations[owningInventory]; id != "" {
+		return id == inventoryID(l.Namespace, l.Name)
+	}
+	return live.Annotations[render.AnnotationLabName] == l.Name && live.Labels["app.kubernetes.io/managed-by"] == "c9s"
+}
+
+func clash(l *Lab, u *unstructured.Unstructured, live *metav1.PartialObjectMetadata) error {
+	whose := "nothing that c9s made"
+	if other := live.Annotations[render.AnnotationLabName]; other != "" {
+		whose = fmt.Sprintf("of lab %q", other)
+	}
+	where := u.GetAnnotations()[render.AnnotationSource]
+	if where != "" {
+		where = " (" + where + ")"
+	}
+	return fmt.Errorf("%s %s%s is in namespace %s already, and is %s: use another namespace with -n, or rename or remove the one that is there", u.GetKind(), u.GetName(), where, l.Namespace, whose)
+}

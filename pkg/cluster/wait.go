@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/c9s-lab/c9s/pkg/status"
+)
+
+// How long a failure is looked at before a wait ends.
+const (
+	// gather lets other failures come in, so that they are told together.
+	gather = 2 * time.Second
+	// unschedulable is how long no worker may be found: the scheduler may be
+	// waiting for the end of old Pods.
+	unschedulable = 30 * time.Second
+)
+
+// Failure is a Pod that will not get ready, with the end of the log of the
+// container that broke.
+type Failure struct {
+	PodProgress
+	Log string
+}
+
+// Error is what a user needs to know: node, cause, remedy where there is one.
+func (f Failure) Error() string {
+	text := "node " + strings.Join(f.Nodes, ", ")
+	if f.Source != "" {
+		text += " (" + f.Source + ")"
+	}
+	text += ": " + f.Cause()
+	if f.Log != "" {
+		text += "\n    | " + strings.ReplaceAll(strings.TrimRight(f.Log, "\n"), "\n", "\n    | ")
+	}
+	return text
+}
+
+// WaitReady waits until every Pod of the lab is ready. tell is called with each
+// new state. It returns early when a Pod certainly will not get ready: the error
+// is then a join of Failures.
+func (c *Client) WaitReady(ctx context.Context, namespace, lab string, tell func([]PodProgress)) error {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	w, err := c.Watch(watching, namespace, lab)
+	if err != nil {
+		return err
+	}
+	var (
+		firstFailure time.Time
+		pending      = map[string]time.Time{} // since when no worker was found
+		tick         = time.NewTicker(500 * time.Millisecond)
+	)
+	defer tick.Stop()
+	for {
+		progress := w.Progress()
+		if tell != nil {
+			tell(progress)
+		}
+		failed, ready := judge(progress, pending, time.Now())
+		switch {
+		case ready:
+			return nil
+		case len(failed) == 0:
+			firstFailure = time.Time{}
+		case firstFailure.IsZero():
+			firstFailure = time.Now()
+		case time.Since(firstFailure) >= gather:
+			return c.failures(ctx, namespace, failed)
+		}
+		select {
+		case <-w.Changed():
+		case <-tick.C:
+		case <-ctx.Done():
+			return c.unfinished(namespace, progress, ctx.Err())
+		}
+	}
+}
+
+// judge finds the Pods that certainly failed, and whether all are ready.
+func judge(progress []PodProgress, pending map[string]time.Time, now time.Time) (failed []PodProgress, ready bool) {
+	ready = true
+	for _, p := range progress {
+		if p.State != status.StatePending || p.Reason != corev1.PodReasonUnschedulable {
+			delete(pending, p.Pod)
+		} else if since, ok := pending[p.Pod]; !ok {
+			pending[p.Pod] = now
+		} else if now.Sub(since) > unschedulable {
+			p.Certain = true
+		}
+		if p.Certain {
+			failed = append(failed, p)
+		}
+		ready = ready && (p.State == status.StateReady || p.State == status.StateStopped)
+	}
+	return failed, ready
+}
+
+// failures asks for the logs of what broke.
+func (c *Client) failures(ctx context.Context, namespace string, failed []PodProgress) error {
+	var errs []error
+	for _, p := range failed {
+		f := Failure{PodProgress: p}
+		if p.PodName != "" && p.Container != "" {
+			f.Log = c.logTail(ctx, namespace, p.PodName, p.Container)
+		}
+		errs = append(errs, f)
+	}
+	return errors.Join(errs...)
+}
+
+const logLines = 10
+
+// logTail is the end of a container's log, of its last run if the present one has
+// none.
+func (c *Client) logTail(ctx context.Context, namespace, pod, container string) string {
+	lines := int64(logLines)
+	for _, previous := range []bool{false, true} {
+		data, err := c.Typed.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, TailLines: &lines, Previous: previous}).DoRaw(ctx)
+		if err == nil && len(data) > 0 {
+			return string(data)
+		}
+	}
+	return ""
+}
+
+// unfinished is the end of a wait by time or interrupt: who was not ready.
+func (c *Client) unfinished(namespace string, progress []PodProgress, why error) error {
+	errs := []error{fmt.Errorf("the lab is not ready yet: %w", why)}
+	if errors.Is(why, context.Canceled) {
+		errs[0] = errors.New("interrupted; what was applied goes on, and the same command goes on from there")
+	}
+	states := sets.New(status.StateReady, status.StateStopped)
+	for _, p := range progress {
+		if !states.Has(p.State) {
+			errs = append(errs, Failure{PodProgress: p})
+		}
+	}
+	return errors.Join(errs...)
+}

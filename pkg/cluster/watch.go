@@ -1,0 +1,158 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/status"
+)
+
+// PodProgress is how far one Pod of a lab is.
+type PodProgress struct {
+	// Pod is the name of the Pod's objects, Nodes the nodes in it as written.
+	Pod   string
+	Nodes []string
+	// Source is the primary's line in the topology.
+	Source string
+	// PodName is the present Pod's own name; "" for none.
+	PodName string
+	status.Progress
+}
+
+// Watcher follows a lab's Deployments and Pods through one watch each.
+type Watcher struct {
+	namespace, lab string
+	deployments    cache.Store
+	pods           cache.Store
+	events         cache.Store
+	changed        chan struct{}
+}
+
+// Watch begins to follow a lab, and returns when it knows the present state. It
+// ends with ctx.
+func (c *Client) Watch(ctx context.Context, namespace, lab string) (*Watcher, error) {
+	w := &Watcher{namespace: namespace, lab: lab, changed: make(chan struct{}, 1)}
+	ofLab := informers.NewSharedInformerFactoryWithOptions(c.Typed, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = labels.Set{render.LabelLab: render.LabelValue(lab), render.LabelComponent: render.ComponentNode}.String()
+		}))
+	warnings := informers.NewSharedInformerFactoryWithOptions(c.Typed, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "type=" + corev1.EventTypeWarning }))
+	for _, f := range []struct {
+		informer cache.SharedIndexInformer
+		store    *cache.Store
+	}{
+		{ofLab.Apps().V1().Deployments().Informer(), &w.deployments},
+		{ofLab.Core().V1().Pods().Informer(), &w.pods},
+		{warnings.Core().V1().Events().Informer(), &w.events},
+	} {
+		*f.store = f.informer.GetStore()
+		if _, err := f.informer.AddEventHandler(w.handler()); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range []informers.SharedInformerFactory{ofLab, warnings} {
+		f.Start(ctx.Done())
+		for _, ok := range f.WaitForCacheSync(ctx.Done()) {
+			if !ok {
+				return nil, ctx.Err()
+			}
+		}
+	}
+	return w, nil
+}
+
+// handler notes that something changed, once for many.
+func (w *Watcher) handler() cache.ResourceEventHandlerFuncs {
+	poke := func() {
+		select {
+		case w.changed <- struct{}{}:
+		default:
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { poke() }, UpdateFunc: func(any, any) { poke() }, DeleteFunc: func(any) { poke() },
+	}
+}
+
+// Changed tells that Progress may say something new.
+func (w *Watcher) Changed() <-chan struct{} { return w.changed }
+
+// Progress is the state of all Pods of the lab, sorted by name.
+func (w *Watcher) Progress() []PodProgress {
+	pods := map[string]*corev1.Pod{}
+	for _, o := range w.pods.List() {
+		pod := o.(*corev1.Pod)
+		name := pod.Labels[render.LabelPod]
+		if old := pods[name]; old == nil || newer(pod, old) {
+			pods[name] = pod
+		}
+	}
+	events := w.warnings()
+	var out []PodProgress
+	for _, o := range w.deployments.List() {
+		d := o.(*appsv1.Deployment)
+		p := PodProgress{
+			Pod: d.Name, Nodes: strings.Split(d.Annotations[render.AnnotationNodeName], ","),
+			Source: d.Annotations[render.AnnotationSource],
+		}
+		pod := pods[d.Name]
+		var about []corev1.Event
+		if pod != nil {
+			p.PodName = pod.Name
+			about = events[pod.Name]
+		}
+		p.Progress = status.Of(d, pod, about)
+		if !rolledOut(d) && (p.State == status.StateReady || p.State == status.StateBooting) {
+			p.Progress = status.Progress{State: status.StateTerminating} // still the old Pod
+		}
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b PodProgress) int { return strings.Compare(a.Pod, b.Pod) })
+	return out
+}
+
+// newer prefers a Pod that is not going, and then the younger one.
+func newer(a, b *corev1.Pod) bool {
+	if (a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil) {
+		return a.DeletionTimestamp == nil
+	}
+	return b.CreationTimestamp.Before(&a.CreationTimestamp)
+}
+
+// rolledOut tells whether the Deployment's Pod is of its present template.
+func rolledOut(d *appsv1.Deployment) bool {
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= d.Status.Replicas
+}
+
+// warnings are the warning events by the Pod they are about, the latest last.
+func (w *Watcher) warnings() map[string][]corev1.Event {
+	out := map[string][]corev1.Event{}
+	for _, o := range w.events.List() {
+		e := o.(*corev1.Event)
+		if e.InvolvedObject.Kind == "Pod" {
+			out[e.InvolvedObject.Name] = append(out[e.InvolvedObject.Name], *e)
+		}
+	}
+	for _, list := range out {
+		slices.SortFunc(list, func(a, b corev1.Event) int { return when(a).Compare(when(b)) })
+	}
+	return out
+}
+
+func when(e corev1.Event) time.Time {
+	if !e.LastTimestamp.IsZero() {
+		return e.LastTimestamp.Time
+	}
+	return e.EventTime.Time
+}

@@ -1,0 +1,226 @@
+// Package status tells how a lab is, from what the API server knows of its
+// objects and what its sidecars say of its links. It is pure: the command line
+// and the controller bring the facts.
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// State is how far a node is.
+type State string
+
+// The states of a node, in the order of a start.
+const (
+	StateStopped     State = "stopped"     // scaled to none
+	StatePending     State = "pending"     // no Pod yet, or one without a worker
+	StatePulling     State = "pulling"     // on a worker; images are fetched
+	StatePreparing   State = "preparing"   // files are laid out
+	StateWiring      State = "wiring"      // interfaces are made, or the node waits for others
+	StateBooting     State = "booting"     // the device runs, and is not ready
+	StateReady       State = "ready"       // device and wires are
+	StateTerminating State = "terminating" // the old Pod goes
+	StateFailed      State = "failed"      // it will not get further by itself
+)
+
+// Progress is how far one Pod is.
+type Progress struct {
+	State State
+	// Reason is a word (ImagePullBackOff), Message what is behind it.
+	Reason, Message string
+	// Certain tells that waiting longer will not help. Not every failure is:
+	// an unschedulable Pod may get a new worker.
+	Certain bool
+	// Container is the one that Message is about, if any: its log may tell more.
+	Container string
+	Restarts  int
+}
+
+// Names of c9s' own containers in a Pod.
+const (
+	PrepareContainer = "prepare"
+	WireContainer    = "wire"
+)
+
+// Of tells how far a Pod is. pod is nil where there is none; events are the
+// warnings about the Pod, the latest last.
+func Of(d *appsv1.Deployment, pod *corev1.Pod, events []corev1.Event) Progress {
+	if d != nil && d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
+		if pod != nil {
+			return Progress{State: StateTerminating}
+		}
+		return Progress{State: StateStopped}
+	}
+	if pod == nil {
+		return withoutPod(d)
+	}
+	p := Progress{Restarts: restarts(pod)}
+	switch {
+	case pod.DeletionTimestamp != nil:
+		p.State = StateTerminating
+	case pod.Status.Phase == corev1.PodFailed:
+		p.State, p.Reason, p.Message = StateFailed, pod.Status.Reason, pod.Status.Message
+	case pod.Spec.NodeName == "":
+		p.State = StatePending
+		if c := condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
+			p.Reason, p.Message = c.Reason, c.Message
+		}
+	default:
+		p.containers(pod)
+		p.mounts(pod, events)
+	}
+	return p
+}
+
+// withoutPod finds out why there is no Pod: the Deployment's condition quotes the
+// API server's refusal (Pod Security, quota, admission).
+func withoutPod(d *appsv1.Deployment) Progress {
+	p := Progress{State: StatePending}
+	if d == nil {
+		return p
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return Progress{State: StateFailed, Reason: c.Reason, Message: c.Message, Certain: true}
+		}
+	}
+	return p
+}
+
+func restarts(pod *corev1.Pod) int {
+	n := 0
+	for _, s := range pod.Status.ContainerStatuses {
+		n += int(s.RestartCount)
+	}
+	return n
+}
+
+func condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == t {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// waiting reasons that do not pass by themselves.
+var lasting = map[string]bool{
+	"ErrImageNeverPull": true, "InvalidImageName": true, "CreateContainerConfigError": true,
+	"ImagePullBackOff": true, "RunContainerError": true, "CreateContainerError": true, "RegistryUnavailable": true,
+}
+
+// containers reads the containers' states in the order in which they start.
+func (p *Progress) containers(pod *corev1.Pod) {
+	p.State = StatePulling
+	started := map[string]bool{}
+	for _, s := range pod.Status.InitContainerStatuses {
+		switch {
+		case p.trouble(s):
+			return
+		case s.Name == PrepareContainer && s.State.Running != nil:
+			p.State = StatePreparing
+		case s.Name == PrepareContainer && s.State.Terminated != nil && s.State.Terminated.ExitCode == 0:
+			p.State = StatePreparing
+			started[s.Name] = true
+		case s.Name == WireContainer && s.State.Running != nil:
+			p.State = StateWiring
+			started[s.Name] = s.Started != nil && *s.Started
+		}
+	}
+	if len(pod.Status.InitContainerStatuses) > 0 {
+		if last := pod.Status.InitContainerStatuses[len(pod.Status.InitContainerStatuses)-1].Name; !started[last] {
+			return
+		}
+	}
+	running := true
+	for _, s := range pod.Status.ContainerStatuses {
+		if p.trouble(s) {
+			return
+		}
+		running = running && s.State.Running != nil
+	}
+	if running && len(pod.Status.ContainerStatuses) > 0 {
+		p.State = StateBooting
+	} else {
+		p.State = StatePulling
+	}
+	if c := condition(pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue {
+		p.State = StateReady
+	}
+}
+
+// trouble notes what keeps a container from running.
+func (p *Progress) trouble(s corev1.ContainerStatus) bool {
+	if w := s.State.Waiting; w != nil {
+		switch {
+		case w.Reason == "CrashLoopBackOff":
+			p.State, p.Reason, p.Certain, p.Container = StateFailed, w.Reason, true, s.Name
+			p.Message = ended(s.LastTerminationState.Terminated)
+			return true
+		case lasting[w.Reason]:
+			p.State, p.Reason, p.Message, p.Certain, p.Container = StateFailed, w.Reason, w.Message, true, s.Name
+			return true
+		case w.Reason == "ErrImagePull":
+			// The first try; the next state says the same with less in it.
+			p.State, p.Reason, p.Message, p.Container = StatePulling, w.Reason, w.Message, s.Name
+			p.Certain = strings.Contains(w.Message, "not found") || strings.Contains(w.Message, "denied") || strings.Contains(w.Message, "unauthorized")
+			if p.Certain {
+				p.State = StateFailed
+			}
+			return true
+		}
+	}
+	if t := s.State.Terminated; t != nil && (t.ExitCode != 0 || s.Name != PrepareContainer) {
+		p.State, p.Reason, p.Message, p.Container = StateFailed, t.Reason, ended(t), s.Name
+		// The kubelet tries again; prepare fails for files that stay wrong.
+		p.Certain = s.Name == PrepareContainer
+		return true
+	}
+	return false
+}
+
+func ended(t *corev1.ContainerStateTerminated) string {
+	if t == nil {
+		return ""
+	}
+	text := fmt.Sprintf("it ended with exit code %d", t.ExitCode)
+	if t.Signal != 0 {
+		text = fmt.Sprintf("it was killed by signal %d", t.Signal)
+	}
+	if t.Reason == "OOMKilled" {
+		text = "it needed more memory than its limit"
+	}
+	if m := strings.TrimSpace(t.Message); m != "" {
+		text += ": " + m
+	}
+	return text
+}
+
+// mountPatience is how long a volume may be missing before that counts: objects
+// of one apply come one after the other.
+const mountPatience = 15 * time.Second
+
+// mounts takes the kubelet's word on volumes that it cannot set up, which no
+// field of the Pod tells.
+func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
+	if p.State != StatePulling || p.Reason != "" {
+		return
+	}
+	for i := len(events) - 1; i >= 0; i-- {
+		e := events[i]
+		if e.Reason != "FailedMount" && e.Reason != "FailedCreatePodSandBox" && e.Reason != "FailedAttachVolume" {
+			continue
+		}
+		p.Reason, p.Message = e.Reason, e.Message
+		if e.Reason == "FailedMount" && e.LastTimestamp.Sub(pod.CreationTimestamp.Time) > mountPatience {
+			p.State, p.Certain = StateFailed, true
+		}
+		return
+	}
+}
