@@ -62,11 +62,14 @@ func Main(args []string, world IO) int {
 	root := newRoot(world)
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
 	err := root.ExecuteContext(ctx)
+	var code exitCode
 	switch {
 	case err == nil:
 		return ExitOK
 	case errors.Is(err, errFailed):
 		return ExitFailure
+	case errors.As(err, &code):
+		return int(code)
 	case errors.As(err, &failure{}):
 		fmt.Fprintf(world.Err, "Error: %v\n", err)
 		return ExitFailure
@@ -105,7 +108,8 @@ Deployments, Services and ConfigMaps that run with kubectl alone.`,
 	root.SetOut(world.Out)
 	root.SetErr(world.Err)
 	root.AddCommand(
-		newDeploy(world), newDestroy(world),
+		newDeploy(world), newDestroy(world), newRestart(world), newStop(world), newStart(world),
+		newExec(world), newShell(world), newLogs(world),
 		newRender(world), newValidate(world), newPlan(world), newGraph(world),
 		newKinds(world), newExplain(world), newImage(world), newVersion(world),
 	)

@@ -144,3 +144,35 @@ func (c *Client) unfinished(namespace string, progress []PodProgress, why error)
 	}
 	return errors.Join(errs...)
 }
+
+// WaitPods waits until the Pods of some Deployments of a lab are ready, and not
+// those that are going.
+func (c *Client) WaitPods(ctx context.Context, namespace, lab string, names []string) error {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	w, err := c.Watch(watching, namespace, lab)
+	if err != nil {
+		return err
+	}
+	wanted := sets.New(names...)
+	for {
+		var left []PodProgress
+		for _, p := range w.Progress() {
+			if !wanted.Has(p.Pod) || p.State == status.StateReady {
+				continue
+			}
+			if p.Certain {
+				return c.failures(ctx, namespace, []PodProgress{p})
+			}
+			left = append(left, p)
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-w.Changed():
+		case <-ctx.Done():
+			return c.unfinished(namespace, left, ctx.Err())
+		}
+	}
+}

@@ -30,6 +30,7 @@ func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 		},
 	}
 	meta.Annotations[AnnotationNodeName] = strings.Join(p.pod.Nodes, ",")
+	meta.Annotations[AnnotationContainers] = p.containerNames()
 	if mode := p.linkApplyMode(); mode != "" {
 		meta.Annotations[AnnotationLinkApply] = mode
 	}
@@ -57,6 +58,24 @@ func (p *podRenderer) linkApplyMode() string {
 	return p.members[0].plan.LinkApplyMode
 }
 
+// containerNames are the containers of each node.
+func (p *podRenderer) containerNames() string {
+	names := map[string][]string{}
+	for _, m := range p.members {
+		names[m.node.Name] = m.containers
+	}
+	return mustJSON(names)
+}
+
+// mustJSON writes maps of strings, which cannot fail.
+func mustJSON(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
 // topologyLabels are the labels that the user gave the nodes, by node.
 func (p *podRenderer) topologyLabels() string {
 	labels := map[string]map[string]string{}
@@ -68,11 +87,7 @@ func (p *podRenderer) topologyLabels() string {
 	if len(labels) == 0 {
 		return ""
 	}
-	data, err := json.Marshal(labels)
-	if err != nil {
-		panic(err) // maps of strings
-	}
-	return string(data)
+	return mustJSON(labels)
 }
 
 func (p *podRenderer) podSpec(s staged) corev1.PodSpec {

@@ -48,6 +48,9 @@ const (
 	// AnnotationLinkApply says how a change of links reaches the device: live,
 	// restart or recreate.
 	AnnotationLinkApply = "c9s.dev/link-apply-mode"
+	// AnnotationContainers are the containers of each node of a Deployment, in
+	// JSON: {"SR1":["sr1-a","sr1-1"]}. A bridge has none.
+	AnnotationContainers = "c9s.dev/containers"
 	// AnnotationTopologyLabels are the node's labels in the topology, in JSON.
 	AnnotationTopologyLabels = "c9s.dev/topology-labels"
 )

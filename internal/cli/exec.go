@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+)
+
+// exitCode ends c9s with a command's own exit code.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+type execFlags struct {
+	nodeRef
+	all    bool
+	label  string
+	stdin  bool
+	tty    bool
+	output string
+}
+
+func newExec(world IO) *cobra.Command {
+	f := &execFlags{}
+	cmd := &cobra.Command{
+		Use:   "exec NODE -- COMMAND...",
+		Short: "Run a command in a node",
+		Long: `Exec runs a command in a node's container: one node by name (NODE/SLOT for a card
+of a chassis), or several by --all or --label. Its exit code is the command's; with
+several nodes it is 1 if any failed.`,
+		Example: `  c9s exec R1 -- vtysh -c 'show ip route'
+  c9s exec --all -- ip -br link
+  c9s exec --label role=leaf -o json -- uptime`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			several := f.all || f.label != ""
+			switch {
+			case dash < 0:
+				return errors.New("write -- before the command")
+			case several && dash != 0, !several && dash != 1:
+				return errors.New("name one node before --, or use --all or --label")
+			case len(args) == dash:
+				return errors.New("there is no command after --")
+			case f.output != "" && f.output != "json":
+				return fmt.Errorf("--output %q: use json", f.output)
+			case several && (f.stdin || f.tty):
+				return errors.New("-i and -t are for one node")
+			}
+			return f.run(cmd.Context(), world, args[:dash], args[dash:])
+		},
+	}
+	f.add(cmd, world, "") // -t is a terminal here, as for docker and kubectl
+	fs := cmd.Flags()
+	fs.BoolVar(&f.all, "all", false, "in every node that has a container")
+	fs.StringVar(&f.label, "label", "", "in the nodes with this label of the topology: KEY or KEY=VALUE")
+	fs.BoolVarP(&f.stdin, "stdin", "i", false, "pass standard input to the command")
+	fs.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal")
+	fs.StringVarP(&f.output, "output", "o", "", "json for output, errors and exit codes by node")
+	return cmd
+}
+
+// execResult is one node's part of -o json.
+type execResult struct {
+	Node     string `json:"node"`
+	ExitCode int    `json:"exitCode"`
+	Stdout   string `json:"stdout"`
+	Stderr   string `json:"stderr"`
+	Error    string `json:"error,omitempty"`
+}
+
+func (f *execFlags) run(ctx context.Context, world IO, names, argv []string) error {
+	client, found, nodes, err := f.find(ctx, world)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.label != "":
+		if nodes = matchLabel(nodes, f.label); len(nodes) == 0 {
+			return fail(fmt.Errorf("no node of lab %s has the label %s", found.Name, f.label))
+		}
+	case !f.all:
+		if nodes, err = cluster.Select(nodes, names); err != nil {
+			return fail(err)
+		}
+		if f.output == "" {
+			return f.one(ctx, world, client, found, nodes[0], argv)
+		}
+	}
+	return f.many(ctx, world, client, found, nodes, argv)
+}
+
+// one runs the command with the caller's own streams.
+func (f *execFlags) one(ctx context.Context, world IO, client *cluster.Client, found cluster.Found, n cluster.Node, argv []string) error {
+	s := cluster.Streams{Out: world.Out, Err: world.Err, TTY: f.tty}
+	if f.stdin {
+		s.In = world.In
+	}
+	code, err := execIn(ctx, client, found, n, argv, s)
+	if err != nil {
+		return fail(err)
+	}
+	if code != 0 {
+		return exitCode(code)
+	}
+	return nil
+}
+
+func execIn(ctx context.Context, client *cluster.Client, found cluster.Found, n cluster.Node, argv []string, s cluster.Streams) (int, error) {
+	if len(n.Containers) == 0 {
+		return 0, fmt.Errorf("node %s has no container: it is a network", n.Name)
+	}
+	pod, err := client.Pod(ctx, found.Namespace, n.Deployment)
+	if err != nil {
+		return 0, fmt.Errorf("node %s: %w", n.Name, err)
+	}
+	code, err := client.Exec(ctx, found.Namespace, pod.Name, n.Containers[0], argv, s)
+	if err != nil {
+		return 0, fmt.Errorf("node %s: %w", n.Name, err)
+	}
+	return code, nil
+}
+
+// execAtOnce is how many nodes run a command at the same time.
+const execAtOnce = 16
+
+func (f *execFlags) many(ctx context.Context, world IO, client *cluster.Client, found cluster.Found, nodes []cluster.Node, argv []string) error {
+	var with []cluster.Node
+	for _, n := range nodes {
+		if len(n.Containers) > 0 {
+			with = append(with, n)
+		}
+	}
+	results := make([]execResult, len(with))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, execAtOnce)
+	for i, n := range with {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			var out, errOut bytes.Buffer
+			code, err := execIn(ctx, client, found, n, argv, cluster.Streams{Out: &out, Err: &errOut})
+			results[i] = execResult{Node: n.Name, ExitCode: code, Stdout: out.String(), Stderr: errOut.String()}
+			if err != nil {
+				results[i].ExitCode, results[i].Error = 1, err.Error()
+			}
+		}()
+	}
+	wg.Wait()
+	failed := false
+	for _, r := range results {
+		failed = failed || r.ExitCode != 0
+		if f.output == "" {
+			printResult(world, r)
+		}
+	}
+	if f.output == "json" {
+		if err := printJSON(world.Out, results); err != nil {
+			return fail(err)
+		}
+	}
+	if failed {
+		return errFailed
+	}
+	return nil
+}
+
+func printResult(world IO, r execResult) {
+	fmt.Fprintf(world.Out, "== %s (exit code %d)\n", r.Node, r.ExitCode)
+	for _, part := range []struct {
+		w    io.Writer
+		text string
+	}{{world.Out, r.Stdout}, {world.Err, r.Stderr}, {world.Err, r.Error}} {
+		if part.text != "" {
+			fmt.Fprintln(part.w, strings.TrimRight(part.text, "\n"))
+		}
+	}
+}
+
+func newShell(world IO) *cobra.Command {
+	f := &execFlags{stdin: true}
+	cmd := &cobra.Command{
+		Use:     "shell NODE",
+		Short:   "Open a shell in a node",
+		Example: "  c9s shell R1\n  c9s shell SR1/A",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if file, ok := world.In.(*os.File); ok {
+				f.tty = term.IsTerminal(int(file.Fd()))
+			}
+			return f.run(cmd.Context(), world, args, []string{"/bin/sh", "-c", "command -v bash >/dev/null && exec bash || exec sh"})
+		},
+	}
+	f.add(cmd, world, "t")
+	return cmd
+}
+
+func newLogs(world IO) *cobra.Command {
+	var f nodeRef
+	var o corev1.PodLogOptions
+	var tail int64
+	var sidecar bool
+	cmd := &cobra.Command{
+		Use:     "logs NODE",
+		Short:   "Print what a node's container prints",
+		Example: "  c9s logs R1\n  c9s logs R1 -f --tail 20\n  c9s logs R1 --sidecar",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			client, found, nodes, err := f.find(ctx, world)
+			if err != nil {
+				return err
+			}
+			chosen, err := cluster.Select(nodes, args)
+			if err != nil {
+				return fail(err)
+			}
+			pod, err := client.Pod(ctx, found.Namespace, chosen[0].Deployment)
+			if err != nil {
+				return fail(err)
+			}
+			switch {
+			case sidecar:
+				o.Container = "wire"
+			case len(chosen[0].Containers) == 0:
+				return fail(fmt.Errorf("node %s has no container: it is a network; --sidecar has the log of its sidecar", chosen[0].Name))
+			default:
+				o.Container = chosen[0].Containers[0]
+			}
+			if tail >= 0 {
+				o.TailLines = &tail
+			}
+			return fail(client.Logs(ctx, found.Namespace, pod.Name, o, world.Out))
+		},
+	}
+	f.add(cmd, world, "t")
+	fs := cmd.Flags()
+	fs.BoolVarP(&o.Follow, "follow", "f", false, "go on as it prints")
+	fs.BoolVarP(&o.Previous, "previous", "p", false, "of the container's last run")
+	fs.BoolVar(&o.Timestamps, "timestamps", false, "with the time of each line")
+	fs.Int64Var(&tail, "tail", -1, "only the last lines")
+	fs.BoolVar(&sidecar, "sidecar", false, "of the node's sidecar")
+	return cmd
+}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/status"
+)
+
+// nodeRef names nodes of a lab: by arguments, by label, or all.
+type nodeRef struct {
+	targetFlags
+	lab       string
+	namespace string
+	topo      string
+}
+
+// add adds the flags; topo is the letter of --topo, if it is free.
+func (f *nodeRef) add(cmd *cobra.Command, world IO, topo string) {
+	f.targetFlags.add(cmd)
+	fs := cmd.Flags()
+	fs.StringVar(&f.lab, "lab", "", "lab of the nodes (default: the topology here, or the only lab)")
+	fs.StringVarP(&f.topo, "topo", topo, "", "topology of the lab")
+	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the lab (default: wherever it is)")
+	cmd.ValidArgsFunction = f.complete(world)
+}
+
+// find connects and reads the lab's nodes.
+func (f *nodeRef) find(ctx context.Context, world IO) (*cluster.Client, cluster.Found, []cluster.Node, error) {
+	ref := labRef{targetFlags: f.targetFlags, namespace: f.namespace, topoFlags: topoFlags{topo: f.topo}}
+	var args []string
+	if f.lab != "" {
+		args = []string{f.lab}
+	}
+	client, found, err := ref.find(ctx, world, args)
+	if err != nil {
+		return nil, found, nil, err
+	}
+	nodes, err := client.Nodes(ctx, found)
+	return client, found, nodes, fail(err)
+}
+
+// complete offers the nodes of the lab that runs.
+func (f *nodeRef) complete(world IO) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+		defer cancel()
+		quiet := world
+		quiet.Err = discard{}
+		_, _, nodes, err := f.find(ctx, quiet)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, n := range nodes {
+			names = append(names, n.Name)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// matchLabel keeps the nodes that carry a label of the topology: KEY or KEY=VALUE.
+func matchLabel(nodes []cluster.Node, label string) []cluster.Node {
+	key, value, has := strings.Cut(label, "=")
+	return slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool {
+		got, ok := n.Labels[key]
+		return !ok || has && got != value
+	})
+}
+
+// deployments are those of nodes, each once.
+func deployments(nodes []cluster.Node) []string {
+	set := map[string]bool{}
+	for _, n := range nodes {
+		set[n.Deployment] = true
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// lifecycle is restart, stop and start: they differ in one call.
+type lifecycle struct {
+	nodeRef
+	wait    bool
+	timeout time.Duration
+}
+
+func newLifecycle(world IO, use, short, long string, act func(context.Context, *cluster.Client, cluster.Found, string) error, stop bool) *cobra.Command {
+	f := &lifecycle{}
+	cmd := &cobra.Command{
+		Use: use + " NODE...", Short: short, Long: long,
+		Example: fmt.Sprintf("  c9s %[1]s R1\n  c9s %[1]s R1 R2 --lab mylab", use),
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			client, found, nodes, err := f.find(ctx, world)
+			if err != nil {
+				return err
+			}
+			chosen, err := cluster.Select(nodes, args)
+			if err != nil {
+				return fail(err)
+			}
+			pods := deployments(chosen)
+			for _, name := range pods {
+				if err := act(ctx, client, found, name); err != nil {
+					return fail(err)
+				}
+			}
+			return f.await(ctx, world, client, found, pods, stop)
+		},
+	}
+	f.add(cmd, world, "t")
+	cmd.Flags().BoolVar(&f.wait, "wait", true, "wait until it is done")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait")
+	return cmd
+}
+
+func (f *lifecycle) await(ctx context.Context, world IO, client *cluster.Client, found cluster.Found, pods []string, stop bool) error {
+	if !f.wait {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	if stop {
+		for _, name := range pods {
+			if err := client.WaitNoPod(ctx, found.Namespace, name); err != nil {
+				return fail(err)
+			}
+			fmt.Fprintf(world.Err, "%s: %s\n", name, status.StateStopped)
+		}
+		return nil
+	}
+	began := time.Now()
+	if err := client.WaitPods(ctx, found.Namespace, found.Name, pods); err != nil {
+		return fail(err)
+	}
+	fmt.Fprintf(world.Err, "%s: %s (%.1f s)\n", strings.Join(pods, ", "), status.StateReady, time.Since(began).Seconds())
+	return nil
+}
+
+func newRestart(world IO) *cobra.Command {
+	return newLifecycle(world, "restart", "Restart nodes",
+		"Restart replaces the Pods of nodes. Their addresses stay; what a device keeps on a\nclaim stays too.",
+		func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
+			return c.Restart(ctx, l.Namespace, name)
+		}, false)
+}
+
+func newStop(world IO) *cobra.Command {
+	return newLifecycle(world, "stop", "Stop nodes until they are started again",
+		"Stop removes the Pods of nodes and leaves everything else. Their neighbours see the\nlinks go down. Start, and the next deploy, bring them back.",
+		func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
+			return c.Scale(ctx, l.Namespace, name, 0)
+		}, true)
+}
+
+func newStart(world IO) *cobra.Command {
+	return newLifecycle(world, "start", "Start nodes that were stopped", "Start brings back the Pods of nodes that were stopped.",
+		func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
+			return c.Scale(ctx, l.Namespace, name, 1)
+		}, false)
+}

@@ -1,0 +1,173 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/c9s-lab/c9s/pkg/render"
+)
+
+// Node is a node of a lab in a cluster.
+type Node struct {
+	// Name is as the topology writes it.
+	Name string
+	// Deployment is the name of its Pod's objects; nodes may share one.
+	Deployment string
+	// Containers are the node's own, the first one its main.
+	Containers []string
+	// Labels are the topology's.
+	Labels map[string]string
+}
+
+// Nodes are all nodes of a lab, sorted by name.
+func (c *Client) Nodes(ctx context.Context, lab Found) ([]Node, error) {
+	list, err := c.Typed.AppsV1().Deployments(lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nodeSelector(lab.Name)})
+	if err != nil {
+		return nil, fmt.Errorf("reading lab %s: %w", lab.Name, err)
+	}
+	var out []Node
+	for i := range list.Items {
+		out = append(out, nodesOf(&list.Items[i])...)
+	}
+	slices.SortFunc(out, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// nodeSelector meets the Deployments and Pods of a lab's nodes.
+func nodeSelector(lab string) string {
+	return labels.Set{render.LabelLab: render.LabelValue(lab), render.LabelComponent: render.ComponentNode}.String()
+}
+
+// nodesOf reads the nodes of one Deployment from its annotations.
+func nodesOf(d *appsv1.Deployment) []Node {
+	var containers map[string][]string
+	_ = json.Unmarshal([]byte(d.Annotations[render.AnnotationContainers]), &containers)
+	var topologyLabels map[string]map[string]string
+	_ = json.Unmarshal([]byte(d.Annotations[render.AnnotationTopologyLabels]), &topologyLabels)
+	var out []Node
+	for _, name := range strings.Split(d.Annotations[render.AnnotationNodeName], ",") {
+		if name != "" {
+			out = append(out, Node{Name: name, Deployment: d.Name, Containers: containers[name], Labels: topologyLabels[name]})
+		}
+	}
+	return out
+}
+
+// Select finds nodes by name: as the topology writes it or as Kubernetes carries
+// it, and "NODE/SLOT" for one container of a chassis. All that is unknown is told.
+func Select(nodes []Node, names []string) ([]Node, error) {
+	var out []Node
+	var unknown []string
+	for _, name := range names {
+		if n, ok := selectOne(nodes, name); ok {
+			out = append(out, n)
+		} else {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return out, nil
+	}
+	var all []string
+	for _, n := range nodes {
+		all = append(all, n.Name)
+	}
+	return nil, fmt.Errorf("no node %s in the lab; there are: %s", strings.Join(unknown, ", "), strings.Join(all, ", "))
+}
+
+func selectOne(nodes []Node, name string) (Node, bool) {
+	base, slot, chassis := strings.Cut(name, "/")
+	for _, n := range nodes {
+		main := ""
+		if len(n.Containers) > 0 {
+			main = n.Containers[0]
+		}
+		if n.Name != base && !(n.Deployment == base && n.shares(nodes) == 0) && main != base {
+			continue
+		}
+		if !chassis {
+			return n, true
+		}
+		for _, container := range n.Containers {
+			if strings.HasSuffix(container, "-"+strings.ToLower(slot)) {
+				n.Containers = []string{container}
+				return n, true
+			}
+		}
+	}
+	return Node{}, false
+}
+
+// shares is the place of the node among those of its Pod: 0 for the primary.
+func (n Node) shares(nodes []Node) int {
+	if len(n.Containers) > 0 && n.Containers[0] != n.Deployment && !strings.HasPrefix(n.Containers[0], n.Deployment+"-") {
+		return 1
+	}
+	return 0
+}
+
+// Pod is the present Pod of a Deployment, one that runs if there is any.
+func (c *Client) Pod(ctx context.Context, namespace, deployment string) (*corev1.Pod, error) {
+	list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelPod + "=" + deployment})
+	if err != nil {
+		return nil, err
+	}
+	var pod *corev1.Pod
+	for i := range list.Items {
+		if pod == nil || newer(&list.Items[i], pod) {
+			pod = &list.Items[i]
+		}
+	}
+	if pod == nil {
+		return nil, fmt.Errorf("%s has no Pod: it is stopped, or cannot be started (c9s status)", deployment)
+	}
+	return pod, nil
+}
+
+// Restart replaces the Pods of Deployments.
+func (c *Client) Restart(ctx context.Context, namespace, deployment string) error {
+	err := c.Typed.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: render.LabelPod + "=" + deployment})
+	if err != nil {
+		return fmt.Errorf("restarting %s: %w", deployment, err)
+	}
+	return nil
+}
+
+// Scale starts (1) or stops (0) a Deployment's Pod.
+func (c *Client) Scale(ctx context.Context, namespace, deployment string, replicas int) error {
+	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
+	_, err := c.Typed.AppsV1().Deployments(namespace).Patch(ctx, deployment, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: FieldManager})
+	if err != nil {
+		return fmt.Errorf("scaling %s: %w", deployment, err)
+	}
+	return nil
+}
+
+// WaitNoPod waits until a Deployment has no Pod.
+func (c *Client) WaitNoPod(ctx context.Context, namespace, deployment string) error {
+	for {
+		list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelPod + "=" + deployment})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		if err == nil && len(list.Items) == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the end of %s: %w", deployment, ctx.Err())
+		}
+	}
+}
