@@ -1,0 +1,97 @@
+//go:build linux
+
+package wire
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// wireEnd is a wire that this Pod has. The datapath uses the atomics and the
+// fields of the receiver; all else belongs to the fabric's lock.
+type wireEnd struct {
+	id lab.WireID
+
+	path     atomic.Pointer[txPath]       // nil without a peer
+	out      atomic.Pointer[legOut]       // nil without a leg
+	localOut atomic.Pointer[legOut]       // of the second leg
+	line     [2]atomic.Pointer[delayLine] // nil without impairment
+	frameNo  atomic.Uint32
+
+	// Of the receiver:
+	asm       assembler
+	rxSession *session
+
+	wireCounters
+
+	want  Wire
+	added time.Duration
+	// legs are this end's leg and, for a wire inside the Pod, the other one.
+	legs [2]*leg
+	vx   vxlanState
+	gone bool // to be taken apart
+	// up, reason and since are what Status says.
+	up     bool
+	reason string
+	since  time.Time
+}
+
+type wireCounters struct {
+	drops             dropCounters
+	txFrames, txBytes atomic.Uint64
+	rxFrames, rxBytes atomic.Uint64
+}
+
+func (w *wireEnd) local() bool { return w.want.LocalLeg != "" }
+
+// leg is a leg of a wire as it was last seen.
+type leg struct {
+	name  string
+	index int // 0: not found
+	// peerIndex is the device's side where it is in the same namespace, else 0.
+	peerIndex int
+	// admin is the leg's own state; observed and device are about the other side.
+	admin            bool
+	observed, device bool
+	up               bool // desired
+	keep             bool // no desire
+	sock             *legSocket
+	sockIndex        int
+	reader           *legReader
+	failed           string
+}
+
+// see takes the leg's flags from the kernel and tells whether the device's state
+// changed by them. Without IFF_UP nothing is learned of the device.
+func (l *leg) see(admin, lower bool) bool {
+	l.admin = admin
+	if !admin {
+		return false
+	}
+	return l.seeDevice(lower)
+}
+
+func (l *leg) seeDevice(up bool) bool {
+	changed := !l.observed || l.device != up
+	l.observed, l.device = true, up
+	return changed
+}
+
+// told is what the far end hears of the device: what was never seen counts as up,
+// since the leg may be down for the far end's sake.
+func (l *leg) told() bool { return carrier{observed: l.observed, device: l.device}.told() }
+
+// moveTo takes another index for the leg, unless it is 0.
+func (l *leg) moveTo(index int) {
+	if l != nil && index != 0 && index != l.index {
+		l.lost()
+		l.index = index
+	}
+}
+
+// lost forgets what was known of a leg that is no more.
+func (l *leg) lost() {
+	l.index, l.peerIndex, l.admin, l.observed, l.device, l.failed = 0, 0, false, false, false, ""
+}

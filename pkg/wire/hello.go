@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"crypto/hmac"
+	"encoding/binary"
+	"errors"
+)
+
+// Capabilities in a hello.
+const (
+	// capEncrypt: this end sends data sealed and takes only sealed data.
+	capEncrypt uint32 = 1 << iota
+	// capVXLAN: this end can have the vxlan datapath.
+	capVXLAN
+)
+
+// hello is the message of the three handshake types. All three have one length
+// for one pair of Pods, so an answer is never longer than what asked for it.
+//
+//	16 u64  epoch: when the sender's process began, nanoseconds of its clock
+//	24 u32  attempt, counting the handshakes that the sender began
+//	28 u32  session, as the sender will number it
+//	32 16B  nonce of the sender
+//	48 16B  hello: cookie, zero at first; challenge: the cookie; welcome: the
+//	        nonce of the hello that it answers
+//	64 u32  capabilities
+//	68 u32  number of wires that the sender has with the receiver
+//	72 u64  digest of their ids
+//	80      three strings, each a length byte and its bytes: lab, sender's Pod,
+//	        receiver's Pod
+//	   32B  HMAC-SHA256 over all that is before
+type hello struct {
+	kind    msgType
+	epoch   uint64
+	attempt uint32
+	session uint32
+	nonce   nonce
+	echo    nonce
+	caps    uint32
+	wires   uint32
+	digest  uint64
+	lab     string
+	pod     string
+	target  string
+}
+
+const helloFixed = 80
+
+var (
+	errHelloShape = errors.New("malformed hello")
+	errHelloMAC   = errors.New("hello with a wrong MAC")
+)
+
+// marshal writes the message with its MAC.
+func (h *hello) marshal(keys labKeys) []byte {
+	size := helloFixed + 3 + len(h.lab) + len(h.pod) + len(h.target) + helloMACLen
+	b := make([]byte, helloFixed, size)
+	b[0] = typeByte(h.kind)
+	binary.BigEndian.PutUint16(b[2:], uint16(size))
+	binary.BigEndian.PutUint64(b[8:], keys.tag)
+	binary.BigEndian.PutUint64(b[16:], h.epoch)
+	binary.BigEndian.PutUint32(b[24:], h.attempt)
+	binary.BigEndian.PutUint32(b[28:], h.session)
+	copy(b[32:], h.nonce[:])
+	copy(b[48:], h.echo[:])
+	binary.BigEndian.PutUint32(b[64:], h.caps)
+	binary.BigEndian.PutUint32(b[68:], h.wires)
+	binary.BigEndian.PutUint64(b[72:], h.digest)
+	for _, s := range []string{h.lab, h.pod, h.target} {
+		b = append(b, byte(len(s)))
+		b = append(b, s...)
+	}
+	return append(b, sum(keys.hello, b)...)
+}
+
+// parseHello reads a hello, challenge or welcome and checks its MAC.
+func parseHello(b []byte, keys labKeys) (*hello, error) {
+	if len(b) < helloFixed+3+helloMACLen || int(binary.BigEndian.Uint16(b[2:])) != len(b) {
+		return nil, errHelloShape
+	}
+	body, mac := b[:len(b)-helloMACLen], b[len(b)-helloMACLen:]
+	h := &hello{
+		kind:    msgType(b[0] & 0xf),
+		epoch:   binary.BigEndian.Uint64(b[16:]),
+		attempt: binary.BigEndian.Uint32(b[24:]),
+		session: binary.BigEndian.Uint32(b[28:]),
+		nonce:   nonce(b[32:48]),
+		echo:    nonce(b[48:64]),
+		caps:    binary.BigEndian.Uint32(b[64:]),
+		wires:   binary.BigEndian.Uint32(b[68:]),
+		digest:  binary.BigEndian.Uint64(b[72:]),
+	}
+	rest := body[helloFixed:]
+	for _, s := range []*string{&h.lab, &h.pod, &h.target} {
+		if len(rest) < 1 || len(rest) < 1+int(rest[0]) {
+			return nil, errHelloShape
+		}
+		*s = string(rest[1 : 1+int(rest[0])])
+		rest = rest[1+int(rest[0]):]
+	}
+	if len(rest) != 0 || h.pod == "" {
+		return nil, errHelloShape
+	}
+	if !hmac.Equal(sum(keys.hello, body), mac) {
+		return nil, errHelloMAC
+	}
+	return h, nil
+}
+
+// identity is what the session's keys are bound to.
+func (h *hello) identity() []byte {
+	b := make([]byte, 0, 64)
+	b = binary.BigEndian.AppendUint64(b, h.epoch)
+	b = binary.BigEndian.AppendUint32(b, h.session)
+	b = append(b, h.nonce[:]...)
+	b = binary.BigEndian.AppendUint32(b, h.caps)
+	b = append(b, byte(len(h.pod)))
+	return append(b, h.pod...)
+}

@@ -1,0 +1,277 @@
+//go:build linux
+
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// kernelRetry is when what the kernel refused is tried again.
+const kernelRetry = 500 * time.Millisecond
+
+// kernelLoop makes the kernel's objects what they should be: sockets on legs, the
+// legs' own state, VXLAN devices. It alone changes them.
+func (f *Fabric) kernelLoop() error {
+	if err := f.ns.enter(); err != nil {
+		return err
+	}
+	handle, err := netlink.NewHandleAt(netns.NsHandle(f.ns.fd), unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("netlink: %w", err)
+	}
+	defer handle.Close()
+	f.running.Go(func() {
+		for f.ctx.Err() == nil {
+			if err := f.linkLoop(handle); err != nil {
+				f.opt.Log.Warn("the legs are not watched", "error", err)
+			}
+			select {
+			case <-f.ctx.Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	})
+	k := &kernelWorker{f: f, h: handle}
+	defer k.close()
+	var retry <-chan time.Time
+	for {
+		if k.reconcile() {
+			retry = nil
+		} else {
+			retry = time.After(kernelRetry)
+		}
+		select {
+		case <-f.ctx.Done():
+			return nil
+		case <-f.kernel:
+		case <-retry:
+		}
+	}
+}
+
+// kernelWorker is the state of kernelLoop.
+type kernelWorker struct {
+	f     *Fabric
+	h     *netlink.Handle
+	guard int // BPF program that drops, 0 before it is loaded
+}
+
+// reconcile does what is to be done and tells whether all went well.
+func (k *kernelWorker) reconcile() bool {
+	f := k.f
+	f.mu.Lock()
+	old := f.old
+	f.old = nil
+	var wires []*wireEnd
+	for _, w := range f.wires {
+		wires = append(wires, w)
+	}
+	f.mu.Unlock()
+	ok := true
+	for _, w := range old {
+		k.remove(w)
+	}
+	for _, w := range wires {
+		k.lines(w)
+		for i, l := range w.legs {
+			if l == nil {
+				continue
+			}
+			err := k.leg(w, i)
+			ok = ok && err == nil
+			f.legResult(w, l, err)
+		}
+		if !w.local() {
+			ok = k.vxlan(w) && ok
+		}
+	}
+	return ok
+}
+
+// legResult says in the status why a leg does not work.
+func (f *Fabric) legResult(w *wireEnd, l *leg, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	why := ""
+	if err != nil {
+		why = err.Error()
+		if l.failed != why {
+			f.opt.Log.Warn("a leg does not work", "wire", w.id, "leg", l.name, "error", err)
+		}
+	}
+	if l.failed != why {
+		l.failed = why
+		f.decide(w)
+	}
+}
+
+// leg makes the socket on a leg, and its state, what they should be.
+func (k *kernelWorker) leg(w *wireEnd, i int) error {
+	f := k.f
+	f.mu.Lock()
+	l := w.legs[i]
+	index, sockIndex := l.index, l.sockIndex
+	f.mu.Unlock()
+	if index == 0 {
+		link, err := k.h.LinkByName(l.name)
+		if err == nil {
+			f.linkSeen(link.Attrs(), link.Type())
+			index = link.Attrs().Index
+		}
+	}
+	if sockIndex != 0 && sockIndex != index {
+		k.detach(w, i)
+	}
+	if index == 0 {
+		return nil // its coming is told
+	}
+	if l.sock == nil {
+		if err := k.attach(w, i, index); err != nil {
+			if gone(err) {
+				f.linkGone(index)
+				return nil
+			}
+			return err
+		}
+	}
+	f.mu.Lock()
+	up, change := l.up, !l.keep && l.up != l.admin && l.index == index
+	plain := w.want.Plain
+	f.mu.Unlock()
+	if out := w.outs(i).Load(); out != nil && out.plain != plain {
+		w.outs(i).Store(&legOut{sock: l.sock, plain: plain, drops: &w.drops})
+	}
+	if !change {
+		return nil
+	}
+	link := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}}
+	set := k.h.LinkSetDown
+	if up {
+		set = k.h.LinkSetUp
+	}
+	if err := set(link); err != nil {
+		if gone(err) {
+			f.linkGone(index)
+			return nil
+		}
+		return fmt.Errorf("setting leg %s up or down: %w", l.name, err)
+	}
+	// The kernel tells too, but the next decision should not wait for it.
+	if now, err := k.h.LinkByIndex(index); err == nil {
+		f.linkSeen(now.Attrs(), now.Type())
+	}
+	return nil
+}
+
+func gone(err error) bool {
+	var missing netlink.LinkNotFoundError
+	return errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) || errors.As(err, &missing)
+}
+
+// attach begins to read a leg.
+func (k *kernelWorker) attach(w *wireEnd, i, index int) error {
+	f, l := k.f, w.legs[i]
+	if now, err := k.h.LinkByIndex(index); err != nil {
+		return err
+	} else {
+		f.linkSeen(now.Attrs(), now.Type())
+	}
+	if err := k.shield(index); err != nil {
+		f.opt.Log.Warn("the kernel's own stack sees the frames of a leg", "leg", l.name, "error", err)
+	}
+	sock, err := openLeg(index, !f.opt.noOffload)
+	if err != nil {
+		return err
+	}
+	r := &legReader{f: f, sock: sock, drops: &w.drops}
+	r.pass, r.flush = f.passer(w, i)
+	f.mu.Lock()
+	l.sock, l.sockIndex, l.reader = sock, index, r
+	plain := w.want.Plain
+	f.mu.Unlock()
+	w.outs(i).Store(&legOut{sock: sock, plain: plain, drops: &w.drops})
+	return r.start()
+}
+
+// detach ends that. The leg's state stays.
+func (k *kernelWorker) detach(w *wireEnd, i int) {
+	f, l := k.f, w.legs[i]
+	if l == nil || l.sock == nil {
+		return
+	}
+	w.outs(i).Store(nil)
+	l.reader.end()
+	// The delay lines' goroutines and the other leg's reader write to this leg.
+	f.rxMu.Lock()
+	f.mu.Lock()
+	sock := l.sock
+	l.sock, l.sockIndex, l.reader = nil, 0, nil
+	f.mu.Unlock()
+	sock.close()
+	f.rxMu.Unlock()
+}
+
+// remove takes a wire apart and gives back what was made for it.
+func (k *kernelWorker) remove(w *wireEnd) {
+	w.path.Store(nil)
+	for i := range w.line {
+		if d := w.line[i].Swap(nil); d != nil {
+			d.end()
+		}
+	}
+	for i, l := range w.legs {
+		if l == nil {
+			continue
+		}
+		k.detach(w, i)
+		if l.index != 0 && !k.f.usesLeg(l.index) {
+			k.unshield(l.index)
+		}
+	}
+	k.vxlanRemove(w)
+}
+
+// usesLeg tells whether a wire that stays has the leg.
+func (f *Fabric) usesLeg(index int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range f.wires {
+		for _, l := range w.legs {
+			if l != nil && l.index == index {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// close ends the readers; the kernel's objects stay for the next process.
+func (k *kernelWorker) close() {
+	f := k.f
+	f.mu.Lock()
+	var all []*wireEnd
+	for _, w := range f.wires {
+		all = append(all, w)
+	}
+	all = append(all, f.old...)
+	f.mu.Unlock()
+	for _, w := range all {
+		for i := range w.line {
+			if d := w.line[i].Swap(nil); d != nil {
+				d.end()
+			}
+		}
+		for i := range w.legs {
+			k.detach(w, i)
+		}
+	}
+	if k.guard != 0 {
+		unix.Close(k.guard)
+	}
+}

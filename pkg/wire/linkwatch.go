@@ -1,0 +1,134 @@
+//go:build linux
+
+package wire
+
+import (
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// linkLoop follows the state of the legs. It ends when the kernel's messages were
+// too many (ENOBUFS), to begin anew with a full picture.
+func (f *Fabric) linkLoop(handle *netlink.Handle) error {
+	ns := netns.NsHandle(f.ns.fd)
+	updates, done := make(chan netlink.LinkUpdate, 256), make(chan struct{})
+	defer close(done)
+	err := netlink.LinkSubscribeWithOptions(updates, done, netlink.LinkSubscribeOptions{
+		Namespace: &ns, ReceiveBufferSize: 1 << 20, ReceiveBufferForceSize: true,
+		ErrorCallback: func(err error) { f.opt.Log.Debug("link messages were lost", "error", err) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching the legs: %w", err)
+	}
+	// What changed before the subscription began.
+	all, err := handle.LinkList()
+	if err != nil && len(all) == 0 {
+		return fmt.Errorf("listing the legs: %w", err)
+	}
+	for _, l := range all {
+		f.linkSeen(l.Attrs(), l.Type())
+	}
+	for {
+		select {
+		case <-f.ctx.Done():
+			return nil
+		case u, ok := <-updates:
+			if !ok {
+				return nil
+			}
+			if u.Header.Type == unix.RTM_DELLINK {
+				// A bridge tells of its ports with the same type.
+				if u.IfInfomsg.Family != unix.AF_BRIDGE {
+					f.linkGone(u.Attrs().Index)
+				}
+				continue
+			}
+			if u.IfInfomsg.Family == unix.AF_UNSPEC {
+				f.linkSeen(u.Attrs(), u.Link.Type())
+			}
+		}
+	}
+}
+
+// linkSeen takes the state of a link, which may be a leg or a device's side.
+func (f *Fabric) linkSeen(a *netlink.LinkAttrs, kind string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if a.Name == f.opt.Underlay && f.eng.limit != clampMTU(a.MTU) {
+		f.remeasure()
+	}
+	admin, lower := a.RawFlags&unix.IFF_UP != 0, a.RawFlags&unix.IFF_LOWER_UP != 0
+	for _, w := range f.wires {
+		for _, l := range w.legs {
+			if l == nil {
+				continue
+			}
+			switch {
+			case l.index == a.Index || (l.index == 0 && l.name == a.Name):
+				if l.index == 0 {
+					l.index = a.Index
+					poke(f.kernel)
+				}
+				if kind == "veth" && a.NetNsID < 0 {
+					l.peerIndex = a.ParentIndex
+				} else {
+					l.peerIndex = 0
+				}
+				was := l.admin
+				if l.see(admin, lower) || was != admin {
+					f.legChanged(w)
+				}
+			case l.peerIndex == a.Index && a.ParentIndex == l.index:
+				// The device's side: its own state, even while the leg is down.
+				if kind != "veth" || a.NetNsID >= 0 {
+					l.peerIndex = 0
+				} else if l.seeDevice(admin) {
+					f.legChanged(w)
+				}
+			}
+		}
+	}
+}
+
+// linkGone notes that a link is no more.
+func (f *Fabric) linkGone(index int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range f.wires {
+		for _, l := range w.legs {
+			switch {
+			case l == nil:
+			case l.index == index:
+				l.lost()
+				f.legChanged(w)
+				poke(f.kernel)
+			case l.peerIndex == index:
+				l.peerIndex = 0 // moved to a namespace of its own, most likely
+			}
+		}
+	}
+}
+
+// legChanged tells the far end, and works out what is to be done here.
+func (f *Fabric) legChanged(w *wireEnd) {
+	f.decide(w)
+	if p := f.eng.peers[w.want.PeerPod]; !w.local() && p != nil {
+		f.eng.urgent(p)
+		poke(f.ticks)
+	}
+}
+
+// underlayMTU asks for the MTU of the Pod network's interface. A socket's ioctl
+// looks in the socket's namespace.
+func (f *Fabric) underlayMTU() int {
+	ifr, err := unix.NewIfreq(f.opt.Underlay)
+	if err != nil || unix.IoctlIfreq(f.sock.fd, unix.SIOCGIFMTU, ifr) != nil {
+		return 1500
+	}
+	return clampMTU(int(ifr.Uint32()))
+}
+
+func clampMTU(mtu int) int { return max(minMTU, min(mtu, 65535)) }

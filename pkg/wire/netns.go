@@ -1,0 +1,68 @@
+//go:build linux
+
+package wire
+
+import (
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// namespace is the network namespace that the fabric was made in. Sockets belong
+// to the namespace of the thread that opens them, and goroutines change threads.
+type namespace struct{ fd int }
+
+func currentNamespace() (namespace, error) {
+	fd, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return namespace{}, fmt.Errorf("network namespace: %w", err)
+	}
+	return namespace{fd}, nil
+}
+
+// enter binds the goroutine to a thread in the namespace, for good: the thread
+// ends with the goroutine.
+func (n namespace) enter() error {
+	runtime.LockOSThread()
+	var here, there unix.Stat_t
+	if unix.Stat("/proc/thread-self/ns/net", &here) == nil && unix.Fstat(n.fd, &there) == nil && here.Ino == there.Ino && here.Dev == there.Dev {
+		runtime.UnlockOSThread() // the whole process is there
+		return nil
+	}
+	if err := unix.Setns(n.fd, unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("entering the network namespace: %w", err)
+	}
+	return nil
+}
+
+func (n namespace) close() { unix.Close(n.fd) }
+
+// stopper ends loops that wait for a descriptor.
+type stopper struct{ fd int }
+
+func newStopper() (*stopper, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	return &stopper{fd}, nil
+}
+
+// stop ends all that wait, now and later.
+func (s *stopper) stop() { unix.Write(s.fd, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+
+func (s *stopper) close() { unix.Close(s.fd) }
+
+// wait returns when fd can be read, has an error, or after timeout milliseconds
+// (-1: never); true when stopped.
+func (s *stopper) wait(fd, timeout int) bool {
+	p := [2]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(s.fd), Events: unix.POLLIN}}
+	for {
+		_, err := unix.Poll(p[:], timeout)
+		if err == unix.EINTR {
+			continue
+		}
+		return p[1].Revents != 0
+	}
+}

@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// session is one agreement between this process and a peer's: two numbers, the
+// keys of both directions, and the address at which the peer was last proven to
+// be. The datapath reads the fields of the first group, which never change, and
+// the atomics; the engine owns the rest.
+type session struct {
+	id       uint32 // ours: what the peer puts into its datagrams
+	remoteID uint32
+	tx, rx   direction
+	aead     bool
+	peer     *peer
+
+	addr     atomic.Pointer[netip.AddrPort]
+	heardRaw atomic.Bool   // data came since the engine last looked
+	counter  atomic.Uint64 // of sealed datagrams sent
+	wires    atomic.Pointer[map[uint32]*wireEnd]
+	sealed   window // of counters received; the socket's reader alone uses it
+
+	epoch   uint64 // of the peer's process
+	attempt uint32 // of the peer's handshakes, the last seen
+	// welcome answers again a hello with the nonce it was made for.
+	helloNonce nonce
+	welcome    []byte
+
+	seq      uint64 // of our heartbeats and probes
+	beats    uint64 // heartbeats sent
+	window   window // of the peer's sequence numbers
+	received uint32 // heartbeats
+	began    time.Duration
+	heard    time.Duration
+	proven   bool // a datagram with the session's keys came
+
+	echo   uint64 // sent of the peer's last heartbeat
+	echoAt time.Duration
+	rtt    time.Duration
+	// loss is estimated over a window: what was sent and what had arrived of it
+	// when the window began.
+	lossFrom struct{ beats, received uint64 }
+	loss     float64
+
+	mtu prober
+}
+
+// nextSeq numbers a control datagram.
+func (s *session) nextSeq() uint64 {
+	s.seq++
+	return s.seq
+}
+
+// ipHeader is the length of the IP header on the way to the peer.
+func (s *session) ipHeader() int {
+	if s.addr.Load().Addr().Unmap().Is4() {
+		return 20
+	}
+	return 40
+}
+
+// lossWindow is how many heartbeats the loss figure looks back.
+const lossWindow = 50
+
+// heartbeat takes what the peer says in h. now is the engine's clock.
+func (s *session) heartbeat(h *heartbeat, now time.Duration) {
+	s.received++
+	s.echo, s.echoAt = h.sent, now
+	if h.echo != 0 {
+		rtt := now - time.Duration(h.echo) - time.Duration(h.echoDelay)*time.Microsecond
+		if rtt >= 0 && rtt < time.Minute {
+			if s.rtt == 0 || rtt < s.rtt {
+				s.rtt = rtt
+			} else {
+				s.rtt += (rtt - s.rtt) / 8
+			}
+		}
+	}
+	sent, got := s.beats-s.lossFrom.beats, uint64(h.received)-s.lossFrom.received
+	if sent >= lossWindow {
+		// One that is on its way is not lost.
+		s.loss = max(0, float64(sent)-float64(got)-1) / float64(sent)
+		s.lossFrom.beats, s.lossFrom.received = s.beats, uint64(h.received)
+	}
+}

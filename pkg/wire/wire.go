@@ -1,0 +1,129 @@
+// Package wire carries Ethernet frames between the Pods of a lab: the fabric
+// wire. One Fabric per Pod joins the legs of its links to those of other Pods,
+// over one UDP socket or the kernel's VXLAN, and makes a lost peer or a far end
+// that is down look like an unplugged cable. docs/wire.md describes the protocol.
+//
+// Nothing in here knows Kubernetes: it runs between any two network namespaces.
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// Options are the settings of a Fabric that do not change while it runs.
+type Options struct {
+	Lab string
+	// Pod is the Kubernetes name of this Pod: peers know it by that.
+	Pod string
+	// Port is UDP, 0 for links.WirePort. All Pods of a lab have the same.
+	Port int
+	// Key is the lab's; without one only addresses that Resolver gives are
+	// believed.
+	Key []byte
+	// Encrypt seals the frames (AES-256-GCM). All Pods of a lab agree on it. It
+	// needs a key.
+	Encrypt bool
+	// Underlay is the interface of the Pod network.
+	Underlay string
+	// Mark is set on every socket towards the underlay (SO_MARK), 0 for none.
+	Mark uint32
+	// VXLANPort is UDP, 0 for DefaultVXLANPort.
+	VXLANPort int
+	Resolver  Resolver
+	Log       *slog.Logger
+
+	// noOffload does without virtio-net headers and UDP segmentation, noSegment
+	// without the latter, for tests.
+	noOffload, noSegment bool
+}
+
+// DefaultVXLANPort is the UDP port of the vxlan datapath.
+const DefaultVXLANPort = 14803
+
+// Resolver knows where Pods are.
+type Resolver interface {
+	// Lookup gives the present addresses of a Pod. No address and no error means
+	// that it is not known yet.
+	Lookup(ctx context.Context, pod string) ([]netip.Addr, error)
+}
+
+// The datapaths.
+const (
+	DatapathAuto  = "auto"
+	DatapathUDP   = "udp"
+	DatapathVXLAN = "vxlan"
+	// DatapathLocal is reported for a wire inside the Pod.
+	DatapathLocal = "local"
+)
+
+// Wire is the desired state of one wire's end, or of a wire inside the Pod.
+type Wire struct {
+	ID      lab.WireID
+	PeerPod string
+	// Leg is this end's leg: the sidecar's side of the veth pair whose other side
+	// the device has. A new LegIndex means that it was made anew; 0 looks it up.
+	Leg      string
+	LegIndex int
+	// LocalLeg, instead of PeerPod, is the leg of the other end in this Pod.
+	LocalLeg   string
+	LocalIndex int
+	// MTU of the link, bytes of IP packet.
+	MTU int
+	// Datapath is auto, udp or vxlan; "" is auto.
+	Datapath string
+	// Plain tells that the device cannot take super-frames and unfinished
+	// checksums: they are segmented and finished before they are delivered.
+	Plain bool
+	// Impairment of what this end sends (from Leg to LocalLeg), nil for none;
+	// ReverseImpairment of what LocalLeg sends.
+	Impairment        *lab.Impairment
+	ReverseImpairment *lab.Impairment
+}
+
+// maxWireID is the greatest that fits a VXLAN's number (RFC 7348, 5).
+const maxWireID = 1<<24 - 1
+
+// check tells all that is wrong with a desired state.
+func check(wires []Wire) error {
+	var errs []error
+	bad := func(w Wire, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("wire %d: %s", w.ID, fmt.Sprintf(format, args...)))
+	}
+	ids, legs := map[lab.WireID]bool{}, map[string]lab.WireID{}
+	for _, w := range wires {
+		if w.ID < 1 || w.ID > maxWireID {
+			bad(w, "the id is not within 1 and %d", maxWireID)
+		}
+		if ids[w.ID] {
+			bad(w, "it is there twice")
+		}
+		ids[w.ID] = true
+		if (w.PeerPod == "") == (w.LocalLeg == "") {
+			bad(w, "it needs a peer Pod or a second leg, and not both")
+		}
+		switch w.Datapath {
+		case "", DatapathAuto, DatapathUDP, DatapathVXLAN:
+		default:
+			bad(w, "no datapath %q", w.Datapath)
+		}
+		for _, leg := range []string{w.Leg, w.LocalLeg} {
+			if leg == "" {
+				if leg == w.Leg {
+					bad(w, "it has no leg")
+				}
+				continue
+			}
+			if other, ok := legs[leg]; ok {
+				bad(w, "leg %s is that of wire %d", leg, other)
+			}
+			legs[leg] = w.ID
+		}
+	}
+	return errors.Join(errs...)
+}
