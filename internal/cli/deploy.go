@@ -117,7 +117,7 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if key == nil {
 		key = newWireKey()
 	}
-	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{WireKey: key})
+	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{WireKey: key}, certificates(existing))
 	if err != nil {
 		return nil, err
 	}

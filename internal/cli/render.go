@@ -113,7 +113,7 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	if key == nil && (f.withSecrets || f.output != "") {
 		key = newWireKey()
 	}
-	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{Only: f.only, WireKey: key})
+	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{Only: f.only, WireKey: key}, nil)
 	if err != nil {
 		return err
 	}
@@ -138,9 +138,12 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	return f.writeStream(world, out)
 }
 
+// certifier issues the certificates of a lab's nodes into the options of render.
+type certifier func(*lab.Lab, map[string]*plan.Plan, *render.Options) error
+
 // renderLab runs plan and render on a compiled topology. o has what the caller
-// alone knows.
-func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules []render.ImageRule, o render.Options) (*render.Output, []diag.Diagnostic, error) {
+// alone knows; certify, if not nil, adds the certificates.
+func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules []render.ImageRule, o render.Options, certify certifier) (*render.Output, []diag.Diagnostic, error) {
 	if c.lab == nil || hasErrors(c.diags) {
 		return nil, c.diags, nil
 	}
@@ -175,6 +178,11 @@ func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules [
 		return nil, diags, nil
 	}
 	o.Image, o.Version, o.Planner, o.NoController, o.MapImage = sidecar, Version, planner.Name(), f.noController, rules
+	if certify != nil {
+		if err := certify(c.lab, plans, &o); err != nil {
+			return nil, nil, fail(err)
+		}
+	}
 	out, renderDiags := render.Render(c.lab, plans, o)
 	return out, append(diags, renderDiags...), nil
 }

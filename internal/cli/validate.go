@@ -99,7 +99,7 @@ func (f *labFlags) validate(ctx context.Context, world IO, ref string, quiet boo
 		if quiet {
 			w.Err = discard{}
 		}
-		if _, all, err := f.renderLab(ctx, w, c, []render.ImageRule{}, render.Options{}); err != nil {
+		if _, all, err := f.renderLab(ctx, w, c, []render.ImageRule{}, render.Options{}, nil); err != nil {
 			return v, err
 		} else {
 			diags = diag.Collapse(all)

@@ -19,7 +19,7 @@ const (
 	WireKeySecret = "c9s-wire-key"
 	// WireKeyKey is the key in WireKeySecret.
 	WireKeyKey = "key"
-	// CASecret holds the external certificate authority that the topology names.
+	// CASecret holds the lab's certificate authority.
 	CASecret = "c9s-ca"
 	// StatusConfigMap and AddressesConfigMap are the controller's to fill; they
 	// are rendered without data, so that applying again leaves that alone.
@@ -50,8 +50,8 @@ func (r *renderer) labObjects(diags *diag.List) []Object {
 	if r.opts.WireKey != nil {
 		add(groupLabSecrets, r.wireKey())
 	}
-	if ca := r.lab.CA; ca != nil && ca.Cert != nil && ca.Key != nil {
-		add(groupLabSecrets, r.externalCA(ca))
+	if ca := r.authority(); ca != nil {
+		add(groupLabSecrets, r.caSecret(ca))
 	}
 	for _, cm := range r.directory(diags) {
 		add(groupLab, cm)
@@ -98,16 +98,21 @@ func (r *renderer) wireKey() *corev1.Secret {
 	}
 }
 
-// externalCA is settings.certificate-authority with its certificate and key.
-func (r *renderer) externalCA(ca *lab.CA) *corev1.Secret {
+// authority is the lab's certificate authority: the external one of
+// settings.certificate-authority, or else the one that the caller made.
+func (r *renderer) authority() *Certificate {
+	if ca := r.lab.CA; ca != nil && ca.Cert != nil && ca.Key != nil {
+		return &Certificate{Cert: r.lab.Files[ca.Cert.Digest], Key: r.lab.Files[ca.Key.Digest]}
+	}
+	return r.opts.CA
+}
+
+func (r *renderer) caSecret(ca *Certificate) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
 		ObjectMeta: r.labMeta(CASecret, ComponentLab),
 		Type:       corev1.SecretTypeTLS,
-		Data: map[string][]byte{
-			corev1.TLSCertKey:       r.lab.Files[ca.Cert.Digest],
-			corev1.TLSPrivateKeyKey: r.lab.Files[ca.Key.Digest],
-		},
+		Data:       map[string][]byte{corev1.TLSCertKey: ca.Cert, corev1.TLSPrivateKeyKey: ca.Key},
 	}
 }
 

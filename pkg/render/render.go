@@ -34,6 +34,9 @@ type Options struct {
 	// WireKey asks for the Secret c9s-wire-key with this key in it. It is never
 	// made up here: rendering the same lab twice must give the same bytes.
 	WireKey []byte
+	// CA asks for the Secret c9s-ca of an authority that was made for the lab (CA
+	// of the Certificate is not set); the topology's own comes first.
+	CA *Certificate
 	// Certificates asks for the Secret <id>-tls of these nodes (by name).
 	Certificates map[string]Certificate
 }
