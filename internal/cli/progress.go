@@ -152,8 +152,8 @@ func fitScreen(lines []string) []string {
 
 func podLine(pod cluster.PodProgress) string {
 	text := fmt.Sprintf("%-20s %s", strings.Join(pod.Nodes, ","), pod.State)
-	if pod.Reason != "" {
-		text += ": " + pod.Cause()
+	if cause := pod.Cause(); cause != "" {
+		text += ": " + cause
 	}
 	if i := strings.IndexByte(text, '\n'); i >= 0 {
 		text = text[:i]

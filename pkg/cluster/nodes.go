@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/status"
 )
 
 // Node is a node of a lab in a cluster.
@@ -125,7 +126,7 @@ func (c *Client) Pod(ctx context.Context, namespace, deployment string) (*corev1
 	}
 	var pod *corev1.Pod
 	for i := range list.Items {
-		if pod == nil || newer(&list.Items[i], pod) {
+		if pod == nil || status.Newer(&list.Items[i], pod) {
 			pod = &list.Items[i]
 		}
 	}

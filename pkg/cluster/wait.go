@@ -35,7 +35,10 @@ func (f Failure) Error() string {
 	if f.Source != "" {
 		text += " (" + f.Source + ")"
 	}
-	text += ": " + f.Cause()
+	text += ": " + string(f.State)
+	if cause := f.Cause(); cause != "" {
+		text += ", " + cause
+	}
 	if f.Log != "" {
 		text += "\n    | " + strings.ReplaceAll(strings.TrimRight(f.Log, "\n"), "\n", "\n    | ")
 	}

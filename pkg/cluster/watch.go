@@ -94,7 +94,7 @@ func (w *Watcher) Progress() []PodProgress {
 	for _, o := range w.pods.List() {
 		pod := o.(*corev1.Pod)
 		name := pod.Labels[render.LabelPod]
-		if old := pods[name]; old == nil || newer(pod, old) {
+		if old := pods[name]; old == nil || status.Newer(pod, old) {
 			pods[name] = pod
 		}
 	}
@@ -120,14 +120,6 @@ func (w *Watcher) Progress() []PodProgress {
 	}
 	slices.SortFunc(out, func(a, b PodProgress) int { return strings.Compare(a.Pod, b.Pod) })
 	return out
-}
-
-// newer prefers a Pod that is not going, and then the younger one.
-func newer(a, b *corev1.Pod) bool {
-	if (a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil) {
-		return a.DeletionTimestamp == nil
-	}
-	return b.CreationTimestamp.Before(&a.CreationTimestamp)
 }
 
 // rolledOut tells whether the Deployment's Pod is of its present template.

@@ -24,9 +24,10 @@ func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 		// Nothing that an edit elsewhere in the file changes (the source line,
 		// the planner) may be here: it would restart the device.
 		Annotations: map[string]string{
-			AnnotationLabName:  p.lab.Name,
-			AnnotationNodeName: strings.Join(p.pod.Nodes, ","),
-			AnnotationStaged:   s.digest,
+			AnnotationLabName:    p.lab.Name,
+			AnnotationNodeName:   strings.Join(p.pod.Nodes, ","),
+			AnnotationStaged:     s.digest,
+			AnnotationContainers: p.containerNames(),
 		},
 	}
 	meta.Annotations[AnnotationNodeName] = strings.Join(p.pod.Nodes, ",")
@@ -62,7 +63,7 @@ func (p *podRenderer) linkApplyMode() string {
 func (p *podRenderer) containerNames() string {
 	names := map[string][]string{}
 	for _, m := range p.members {
-		names[m.node.Name] = m.containers
+		names[m.node.Name] = append([]string{}, m.containers...) // never null
 	}
 	return mustJSON(names)
 }

@@ -1,10 +1,6 @@
-package cluster
+package status
 
-import (
-	"strings"
-
-	"github.com/c9s-lab/c9s/pkg/status"
-)
+import "strings"
 
 // causes turns Kubernetes' words into what they mean here and what to do. The
 // first whose reason and text fit is taken.
@@ -31,9 +27,9 @@ var causes = []struct {
 	{"Evicted", "", "the worker ran out of something and evicted it"},
 }
 
-// Cause says why a Pod is not ready, in a line.
-func (p PodProgress) Cause() string {
-	if p.State == status.StateFailed || p.Reason != "" {
+// Cause says what keeps a Pod from getting ready, "" for nothing but time.
+func (p Progress) Cause() string {
+	if p.State == StateFailed || p.Reason != "" {
 		text := p.Reason
 		for _, c := range causes {
 			if c.reason == p.Reason && strings.Contains(p.Message, c.text) {
@@ -41,7 +37,7 @@ func (p PodProgress) Cause() string {
 				break
 			}
 		}
-		if p.Container == status.PrepareContainer {
+		if p.Container == PrepareContainer {
 			text = "its files cannot be laid out"
 		}
 		if p.Message != "" {
@@ -49,5 +45,5 @@ func (p PodProgress) Cause() string {
 		}
 		return text
 	}
-	return string(p.State)
+	return ""
 }

@@ -1,0 +1,337 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/status"
+)
+
+type statusFlags struct {
+	labRef
+	watch  bool
+	fresh  bool
+	output string
+}
+
+func newStatus(world IO) *cobra.Command {
+	f := &statusFlags{}
+	cmd := &cobra.Command{
+		Use:   "status [LAB|TOPO]",
+		Short: "Tell how a lab's nodes and links are",
+		Long: `Status tells the state of every node and link, and of the lab in one word: ready,
+deploying, degraded, failed or stopped. What it says of links is the controller's
+report; where there is no controller, or with --fresh, it asks the Pods. Its exit
+code is 0 whatever the state is.`,
+		Example: `  c9s status
+  c9s status mylab -o wide
+  c9s status topo.clab.yml -w`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTopo,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), world, args)
+		},
+	}
+	f.labRef.add(cmd)
+	fs := cmd.Flags()
+	fs.BoolVarP(&f.watch, "watch", "w", false, "go on, and print when something changes")
+	fs.BoolVar(&f.fresh, "fresh", false, "ask the Pods, even if there is a controller")
+	fs.StringVarP(&f.output, "output", "o", "", "wide, json or yaml")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"wide", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// watchInterval is how often -w looks.
+const watchInterval = 2 * time.Second
+
+func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
+	print, err := statusPrinter(f.output)
+	if err != nil {
+		return err
+	}
+	client, found, err := f.find(ctx, world, args)
+	if err != nil {
+		return err
+	}
+	last := ""
+	for {
+		lab, err := client.Status(ctx, found, f.fresh)
+		if err != nil {
+			if f.watch && ctx.Err() != nil {
+				return nil
+			}
+			return fail(err)
+		}
+		var text strings.Builder
+		if err := print(&text, lab); err != nil {
+			return fail(err)
+		}
+		if shape := changeShape(lab); shape != last {
+			last = shape
+			if _, err := io.WriteString(world.Out, text.String()); err != nil {
+				return fail(err)
+			}
+		}
+		if !f.watch {
+			return nil
+		}
+		select {
+		case <-time.After(watchInterval):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// changeShape is what of a status is worth printing again: states, not counters.
+func changeShape(l status.Lab) string {
+	var b strings.Builder
+	fmt.Fprint(&b, l.State)
+	for _, n := range l.Nodes {
+		fmt.Fprint(&b, n.Name, n.State, n.Reason, n.Restarts, n.Worker)
+	}
+	for _, k := range l.Links {
+		fmt.Fprint(&b, k.A, k.B, k.Up, k.Reason, k.Datapath)
+	}
+	return b.String()
+}
+
+func statusPrinter(output string) (func(io.Writer, status.Lab) error, error) {
+	switch output {
+	case "":
+		return func(w io.Writer, l status.Lab) error { return printStatus(w, l, false) }, nil
+	case "wide":
+		return func(w io.Writer, l status.Lab) error { return printStatus(w, l, true) }, nil
+	case "json":
+		return func(w io.Writer, l status.Lab) error { return printJSON(w, l) }, nil
+	case "yaml":
+		return func(w io.Writer, l status.Lab) error {
+			data, err := yaml.Marshal(l)
+			if err == nil {
+				_, err = w.Write(data)
+			}
+			return err
+		}, nil
+	}
+	return nil, fmt.Errorf("--output %q: use wide, json or yaml", output)
+}
+
+// printStatus prints tables as kubectl does.
+func printStatus(w io.Writer, l status.Lab, wide bool) error {
+	up := 0
+	for _, k := range l.Links {
+		if k.Up {
+			up++
+		}
+	}
+	ready := 0
+	for _, n := range l.Nodes {
+		if n.State == status.StateReady {
+			ready++
+		}
+	}
+	where := ""
+	if l.Source == "pods" {
+		where = "; asked the Pods"
+	}
+	fmt.Fprintf(w, "lab %s (namespace %s): %s; %d of %s ready, %d of %s up%s\n\n", l.Name, l.Namespace, l.State,
+		ready, diag.Count(len(l.Nodes), "node"), up, diag.Count(len(l.Links), "link"), where)
+	t := printers.GetNewTabWriter(w)
+	row := func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) }
+	head := []string{"NODE", "KIND", "STATE", "RESTARTS", "MGMT", "WORKER", "AGE"}
+	if wide {
+		head = []string{"NODE", "KIND", "STATE", "RESTARTS", "MGMT-IPV4", "MGMT-IPV6", "EXPOSED", "WORKER", "POD", "AGE", "IMAGE"}
+	}
+	row(append(head, "REASON")...)
+	for _, n := range l.Nodes {
+		cells := []string{n.Name, dash(n.Kind), string(n.State), strconv.Itoa(n.Restarts), addr(n.IPv4, n.IPv6), dash(n.Worker), age(n.Started)}
+		if wide {
+			cells = []string{n.Name, dash(n.Kind), string(n.State), strconv.Itoa(n.Restarts), addr(n.IPv4), addr(n.IPv6), dash(n.Exposed), dash(n.Worker), dash(n.PodName), age(n.Started), dash(n.Image)}
+		}
+		row(append(cells, oneLine(n.Reason))...)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	printCommands(w, l)
+	if len(l.Links) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	head = []string{"LINK", "", "STATE", "RTT", "DROPS", "DATAPATH"}
+	if wide {
+		head = []string{"LINK", "", "STATE", "CARRIER", "RTT", "DROPS", "TX", "RX", "DATAPATH", "ID"}
+	}
+	row(append(head, "REASON")...)
+	for _, k := range l.Links {
+		state := "up"
+		if !k.Up {
+			state = "down"
+		}
+		far := k.Kind
+		if k.B.Node != "" {
+			far = k.B.Node + ":" + k.B.Interface
+		}
+		cells := []string{k.A.Node + ":" + k.A.Interface, far, state, rtt(k.RTT), strconv.FormatUint(k.Drops, 10), dash(k.Datapath)}
+		if wide {
+			cells = []string{k.A.Node + ":" + k.A.Interface, far, state, carrier(k), rtt(k.RTT), strconv.FormatUint(k.Drops, 10), size(k.TxBytes), size(k.RxBytes), dash(k.Datapath), strconv.Itoa(int(k.ID))}
+		}
+		row(append(cells, oneLine(k.Reason))...)
+	}
+	return t.Flush()
+}
+
+// printCommands tells of commands that failed or have not ended.
+func printCommands(w io.Writer, l status.Lab) {
+	for _, n := range l.Nodes {
+		for _, c := range n.Commands {
+			switch {
+			case c.Running && c.Error == "":
+				fmt.Fprintf(w, "  %s: step %d is running\n", n.Name, c.Step)
+			case c.Running:
+				fmt.Fprintf(w, "  %s: step %d: %s\n", n.Name, c.Step, c.Error)
+			default:
+				fmt.Fprintf(w, "  %s: step %d failed (exit code %d): %s\n", n.Name, c.Step, c.ExitCode, oneLine(c.Error+" "+c.Output))
+			}
+		}
+	}
+}
+
+func addr(list ...netip.Addr) string {
+	for _, a := range list {
+		if a.IsValid() {
+			return a.String()
+		}
+	}
+	return "-"
+}
+
+func age(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(time.Since(t))
+}
+
+func rtt(ms float64) string {
+	if ms == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(ms, 'f', 2, 64) + "ms"
+}
+
+func size(n uint64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	f, i := float64(n), 0
+	for f >= 1000 && i < len(units)-1 {
+		f, i = f/1000, i+1
+	}
+	return strconv.FormatFloat(f, 'f', min(i, 1), 64) + units[i]
+}
+
+func carrier(k status.Link) string {
+	word := func(e status.End) string {
+		switch {
+		case !e.Known:
+			return "?"
+		case e.Carrier:
+			return "up"
+		}
+		return "down"
+	}
+	if k.B.Node == "" {
+		return word(k.A)
+	}
+	return word(k.A) + "/" + word(k.B)
+}
+
+// oneLine keeps tables tables.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 120 {
+		return string(r[:119]) + "…"
+	}
+	return s
+}
+
+func newLabs(world IO) *cobra.Command {
+	var f targetFlags
+	var namespace, output string
+	cmd := &cobra.Command{
+		Use:     "labs",
+		Short:   "List the labs of the cluster",
+		Example: "  c9s labs\n  c9s labs -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "" && output != "json" {
+				return fmt.Errorf("--output %q: use json", output)
+			}
+			client, err := f.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			labs, err := client.Labs(cmd.Context(), namespace)
+			if err != nil {
+				return fail(err)
+			}
+			return fail(printLabs(cmd.Context(), world, client, labs, output))
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "only in this namespace")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machine-readable output")
+	return cmd
+}
+
+// labLine is one lab of -o json.
+type labLine struct {
+	Name      string    `json:"name"`
+	Namespace string    `json:"namespace"`
+	State     string    `json:"state"`
+	Nodes     int       `json:"nodes"`
+	Ready     int       `json:"ready"`
+	Deployed  bool      `json:"deployed"`
+	Created   time.Time `json:"created"`
+}
+
+func printLabs(ctx context.Context, world IO, client *cluster.Client, labs []cluster.Found, output string) error {
+	lines := make([]labLine, 0, len(labs))
+	for _, l := range labs {
+		s, err := client.Status(ctx, l, false)
+		if err != nil {
+			return err
+		}
+		line := labLine{Name: l.Name, Namespace: l.Namespace, State: s.State, Nodes: len(s.Nodes), Deployed: l.Deployed, Created: l.Created}
+		for _, n := range s.Nodes {
+			if n.State == status.StateReady {
+				line.Ready++
+			}
+		}
+		lines = append(lines, line)
+	}
+	if output == "json" {
+		return printJSON(world.Out, lines)
+	}
+	t := printers.GetNewTabWriter(world.Out)
+	fmt.Fprintln(t, "LAB\tNAMESPACE\tSTATE\tREADY\tAPPLIED BY\tAGE")
+	for _, l := range lines {
+		by := "manifests"
+		if l.Deployed {
+			by = "c9s deploy"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d/%d\t%s\t%s\n", l.Name, l.Namespace, l.State, l.Ready, l.Nodes, by, age(l.Created))
+	}
+	return t.Flush()
+}

@@ -1,0 +1,188 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/status"
+	"github.com/c9s-lab/c9s/sidecar/api"
+)
+
+// StatusKey is the key in the ConfigMap c9s-status: a status.Lab.
+const StatusKey = "status.json"
+
+// Status tells how a lab is. Of links it takes the controller's word if
+// there is one; without a controller, or with fresh set, it asks the Pods.
+func (c *Client) Status(ctx context.Context, l Found, fresh bool) (status.Lab, error) {
+	facts, err := c.facts(ctx, l)
+	if err != nil {
+		return status.Lab{}, err
+	}
+	var links []status.Link
+	source := "pods"
+	if reported, ok := c.reported(ctx, l); ok && !fresh {
+		links, source = reported.Links, "controller"
+	} else {
+		facts.Sidecars = c.askSidecars(ctx, l.Namespace, facts.Pods)
+	}
+	out := status.Compute(facts)
+	out.Source = source
+	if source == "controller" {
+		out.Links = links
+		out.Settle()
+	}
+	return out, nil
+}
+
+// facts reads what the API server knows.
+func (c *Client) facts(ctx context.Context, l Found) (status.Facts, error) {
+	f := status.Facts{Name: l.Name, Namespace: l.Namespace, Events: map[string][]corev1.Event{}}
+	nodes := metav1.ListOptions{LabelSelector: nodeSelector(l.Name)}
+	var errs [5]error
+	var wg sync.WaitGroup
+	for i, read := range []func() error{
+		func() (err error) { f.Directory, err = c.directory(ctx, l.Namespace); return err },
+		func() error {
+			list, err := c.Typed.AppsV1().Deployments(l.Namespace).List(ctx, nodes)
+			if err == nil {
+				f.Deployments = pointers[appsv1.Deployment](list.Items)
+			}
+			return err
+		},
+		func() error {
+			list, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, nodes)
+			if err == nil {
+				f.Pods = pointers[corev1.Pod](list.Items)
+			}
+			return err
+		},
+		func() error {
+			list, err := c.Typed.CoreV1().Services(l.Namespace).List(ctx, nodes)
+			if err == nil {
+				f.Services = pointers[corev1.Service](list.Items)
+			}
+			return err
+		},
+		func() error {
+			list, err := c.Typed.CoreV1().Events(l.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning})
+			if apierrors.IsForbidden(err) {
+				return nil // they only explain
+			}
+			if err == nil {
+				slices.SortFunc(list.Items, func(a, b corev1.Event) int { return when(a).Compare(when(b)) })
+				for _, e := range list.Items {
+					f.Events[e.InvolvedObject.Name] = append(f.Events[e.InvolvedObject.Name], e)
+				}
+			}
+			return err
+		},
+	} {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			errs[i] = read()
+		}()
+	}
+	wg.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return f, fmt.Errorf("reading lab %s in namespace %s: %w", l.Name, l.Namespace, err)
+	}
+	return f, nil
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
+
+// directory joins the parts of the lab's directory.
+func (c *Client) directory(ctx context.Context, namespace string) (links.Directory, error) {
+	var out links.Directory
+	for i := range links.DirectoryParts {
+		cm, err := c.Typed.CoreV1().ConfigMaps(namespace).Get(ctx, links.DirectoryName(i), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) && i > 0 {
+			break
+		}
+		if err != nil {
+			return out, err
+		}
+		var part links.Directory
+		if err := json.Unmarshal([]byte(cm.Data[links.DirectoryKey(i)]), &part); err != nil {
+			return out, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
+		}
+		out.Version, out.Lab = part.Version, part.Lab
+		out.Nodes = append(out.Nodes, part.Nodes...)
+	}
+	return out, nil
+}
+
+// reported is the controller's status, if a controller is there that keeps it.
+func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
+	var out status.Lab
+	d, err := c.Typed.AppsV1().Deployments(l.Namespace).Get(ctx, render.ControllerName, metav1.GetOptions{})
+	if err != nil || d.Status.AvailableReplicas == 0 {
+		return out, false
+	}
+	cm, err := c.Typed.CoreV1().ConfigMaps(l.Namespace).Get(ctx, render.StatusConfigMap, metav1.GetOptions{})
+	if err != nil || json.Unmarshal([]byte(cm.Data[StatusKey]), &out) != nil {
+		return out, false
+	}
+	return out, true
+}
+
+// How sidecars are asked: through the API server, since the user's machine seldom
+// reaches Pods.
+const (
+	askAtOnce  = 32
+	askTimeout = 5 * time.Second
+)
+
+// askSidecars asks each running Pod's sidecar. One that does not answer is left
+// out: its links are unknown.
+func (c *Client) askSidecars(ctx context.Context, namespace string, pods []*corev1.Pod) map[string]api.Status {
+	out := map[string]api.Status{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, askAtOnce)
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
+			continue
+		}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			ctx, cancel := context.WithTimeout(ctx, askTimeout)
+			defer cancel()
+			data, err := c.Typed.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").
+				Name(fmt.Sprintf("%s:%d", pod.Name, links.StatusPort)).SubResource("proxy").
+				Suffix(strings.TrimPrefix(api.PathStatus, "/")).DoRaw(ctx)
+			var s api.Status
+			if err != nil || json.Unmarshal(data, &s) != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out[pod.Labels[render.LabelPod]] = s
+		}()
+	}
+	wg.Wait()
+	return out
+}
