@@ -15,14 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/c9s-lab/c9s/pkg/controller"
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/status"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
-
-// StatusKey is the key in the ConfigMap c9s-status: a status.Lab.
-const StatusKey = "status.json"
 
 // Status tells how a lab is. Of links it takes the controller's word if
 // there is one; without a controller, or with fresh set, it asks the Pods.
@@ -132,22 +130,47 @@ func (c *Client) directory(ctx context.Context, namespace string) (links.Directo
 	return out, nil
 }
 
-// reported is the controller's status, if a controller is there that keeps it.
+// reported is the controller's status: as it is now from the controller itself,
+// or else as it last wrote it.
 func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 	var out status.Lab
-	d, err := c.Typed.AppsV1().Deployments(l.Namespace).Get(ctx, render.ControllerName, metav1.GetOptions{})
-	if err != nil || d.Status.AvailableReplicas == 0 {
+	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelComponent + "=" + render.ComponentController})
+	if err != nil {
+		return out, false
+	}
+	running := false
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		running = true
+		data, err := c.proxy(ctx, l.Namespace, pod.Name, render.ControllerPort, controller.PathStatus)
+		if err == nil && json.Unmarshal(data, &out) == nil && out.Version == status.Version {
+			return out, true
+		}
+	}
+	if !running {
 		return out, false
 	}
 	cm, err := c.Typed.CoreV1().ConfigMaps(l.Namespace).Get(ctx, render.StatusConfigMap, metav1.GetOptions{})
-	if err != nil || json.Unmarshal([]byte(cm.Data[StatusKey]), &out) != nil {
+	if err != nil || json.Unmarshal([]byte(cm.Data[status.Key]), &out) != nil || out.Version != status.Version {
 		return out, false
 	}
 	return out, true
 }
 
-// How sidecars are asked: through the API server, since the user's machine seldom
+// proxy asks a Pod through the API server, since the user's machine seldom
 // reaches Pods.
+func (c *Client) proxy(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return c.Typed.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").
+		Name(fmt.Sprintf("%s:%d", pod, port)).SubResource("proxy").
+		Suffix(strings.TrimPrefix(path, "/")).DoRaw(ctx)
+}
+
+// How sidecars are asked.
 const (
 	askAtOnce  = 32
 	askTimeout = 5 * time.Second
@@ -169,11 +192,7 @@ func (c *Client) askSidecars(ctx context.Context, namespace string, pods []*core
 			defer wg.Done()
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			ctx, cancel := context.WithTimeout(ctx, askTimeout)
-			defer cancel()
-			data, err := c.Typed.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").
-				Name(fmt.Sprintf("%s:%d", pod.Name, links.StatusPort)).SubResource("proxy").
-				Suffix(strings.TrimPrefix(api.PathStatus, "/")).DoRaw(ctx)
+			data, err := c.proxy(ctx, namespace, pod.Name, links.StatusPort, api.PathStatus)
 			var s api.Status
 			if err != nil || json.Unmarshal(data, &s) != nil {
 				return

@@ -19,6 +19,9 @@ import (
 // Version names the shape of Lab in JSON.
 const Version = "c9s.dev/lab-status/v1"
 
+// Key is the key in the ConfigMap c9s-status: a Lab in JSON.
+const Key = "status.json"
+
 // The one word for a lab.
 const (
 	LabReady     = "ready"     // every node is ready and every link up

@@ -1,0 +1,101 @@
+// Package controller is the thin, optional part of c9s inside a lab's namespace:
+// it watches the lab's Pods, asks their sidecars, and reports. It keeps the Pods'
+// addresses for the directory, the lab's status, Events on nodes, and metrics.
+// Traffic does not depend on it, and a lab at rest makes it write nothing but its
+// lease.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/c9s-lab/c9s/pkg/render"
+)
+
+// Options are a controller's settings.
+type Options struct {
+	Namespace string
+	// Identity is the Pod's own name, which holds the lease.
+	Identity string
+	// Address is for probes and the lab's status, Private (loopback) for metrics
+	// and profiles.
+	Address, Private string
+	// Interval is how often a sidecar is asked that has nothing new.
+	Interval time.Duration
+	Log      *slog.Logger
+}
+
+// Lease times. Nothing hurries: without a leader labs go on.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 5 * time.Second
+)
+
+// Run is the controller until ctx ends. It returns an error when the lease is
+// lost, so that the process starts anew.
+func Run(ctx context.Context, config *rest.Config, o Options) error {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	c := newController(client, o)
+	servers := []*http.Server{c.public(), c.private()}
+	failed := make(chan error, len(servers))
+	for _, s := range servers {
+		go func() {
+			if err := s.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("serving %s: %w", s.Addr, err)
+			}
+		}()
+		defer s.Close()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case err := <-failed:
+			cancel(err)
+		case <-ctx.Done():
+		}
+	}()
+	elected, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: render.ControllerName},
+			Client:     client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+		},
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		ReleaseOnCancel: true, Name: render.ControllerName,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) {
+				if err := c.lead(ctx); err != nil && ctx.Err() == nil {
+					cancel(err)
+				}
+			},
+			OnStoppedLeading: func() { c.log.Info("not the leader any more") },
+		},
+	})
+	if err != nil {
+		return err
+	}
+	c.alive.Store(true)
+	elected.Run(ctx)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	if ctx.Err() == nil {
+		return errors.New("the lease was lost")
+	}
+	return nil
+}

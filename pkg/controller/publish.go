@@ -1,0 +1,222 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/status"
+)
+
+// fieldManager is the controller's name in metadata.managedFields.
+const fieldManager = "c9s-controller"
+
+// AnnotationSynced makes the kubelet look at a Pod's volumes at once: any change
+// of a Pod does.
+const AnnotationSynced = "c9s.dev/synced"
+
+// How often the controller writes at most.
+const (
+	statusEvery    = 2 * time.Second
+	addressesEvery = time.Second
+)
+
+// publisher writes what is new, and remembers what it wrote.
+type publisher struct {
+	client    kubernetes.Interface
+	namespace string
+	log       *slog.Logger
+
+	statusShape   string
+	statusWritten time.Time
+	addresses     map[string][]netip.Addr
+	written       time.Time
+	events        *eventWriter
+}
+
+func newPublisher(client kubernetes.Interface, namespace string, log *slog.Logger) *publisher {
+	return &publisher{client: client, namespace: namespace, log: log, events: newEventWriter(client, namespace)}
+}
+
+// load reads what an earlier leader wrote, so that a new one does not write it
+// again.
+func (p *publisher) load(ctx context.Context) error {
+	maps := p.client.CoreV1().ConfigMaps(p.namespace)
+	cm, err := maps.Get(ctx, render.AddressesConfigMap, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading ConfigMap %s: %w", render.AddressesConfigMap, err)
+	}
+	var a links.Addresses
+	if json.Unmarshal([]byte(cm.Data[links.AddressesFile]), &a) == nil {
+		p.addresses = a.Pods
+	}
+	cm, err = maps.Get(ctx, render.StatusConfigMap, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading ConfigMap %s: %w", render.StatusConfigMap, err)
+	}
+	var l status.Lab
+	if json.Unmarshal([]byte(cm.Data[status.Key]), &l) == nil {
+		p.statusShape = shape(l)
+		p.events.know(l)
+	}
+	return nil
+}
+
+// publish writes the addresses, the status and events, as far as they are new.
+func (p *publisher) publish(ctx context.Context, l status.Lab, pods []*corev1.Pod) error {
+	return errors.Join(p.publishAddresses(ctx, l, pods), p.publishStatus(ctx, l), p.events.tell(ctx, l))
+}
+
+// publishAddresses keeps the Pods' addresses in the directory. Pods whose
+// neighbour has moved are touched, so that they see it before its hello fails.
+func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*corev1.Pod) error {
+	now := map[string][]netip.Addr{}
+	names := map[string]*corev1.Pod{}
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		name := pod.Labels[render.LabelPod]
+		for _, ip := range pod.Status.PodIPs {
+			if a, err := netip.ParseAddr(ip.IP); err == nil {
+				now[name] = append(now[name], a)
+			}
+		}
+		names[name] = pod
+	}
+	// A Pod that is away for a moment keeps its address until it has another.
+	moved := map[string]bool{}
+	for name, old := range p.addresses {
+		switch {
+		case len(now[name]) == 0 && inLab(l, name):
+			now[name] = old
+		case !slices.Equal(now[name], old):
+			moved[name] = true
+		}
+	}
+	if same(now, p.addresses) {
+		return nil
+	}
+	if wait := addressesEvery - time.Since(p.written); wait > 0 {
+		time.Sleep(wait)
+	}
+	if err := p.patch(ctx, render.AddressesConfigMap, links.AddressesFile, links.Addresses{Version: links.AddressesVersion, Pods: now}); err != nil {
+		return err
+	}
+	p.addresses, p.written = now, time.Now()
+	if len(moved) == 0 {
+		return nil
+	}
+	var errs []error
+	for _, name := range neighbours(l, moved) {
+		if pod := names[name]; pod != nil {
+			errs = append(errs, p.touch(ctx, pod))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func inLab(l status.Lab, pod string) bool {
+	return slices.ContainsFunc(l.Nodes, func(n status.Node) bool { return n.Pod == pod })
+}
+
+func same(a, b map[string][]netip.Addr) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, list := range a {
+		if !slices.Equal(list, b[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// neighbours are the Pods with a link to one that has moved.
+func neighbours(l status.Lab, moved map[string]bool) []string {
+	pod := map[string]string{}
+	for _, n := range l.Nodes {
+		pod[n.Name] = n.Pod
+	}
+	var out []string
+	for _, k := range l.Links {
+		a, b := pod[k.A.Node], pod[k.B.Node]
+		if moved[a] && b != "" && !moved[b] {
+			out = append(out, b)
+		}
+		if moved[b] && a != "" && !moved[a] {
+			out = append(out, a)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (p *publisher) touch(ctx context.Context, pod *corev1.Pod) error {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, AnnotationSynced, time.Now().UTC().Format(time.RFC3339Nano))
+	_, err := p.client.CoreV1().Pods(p.namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// publishStatus writes the status when a state has changed. Counters alone are
+// not worth a write: who wants them asks the controller.
+func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
+	s := shape(l)
+	if s == p.statusShape {
+		return nil
+	}
+	if wait := statusEvery - time.Since(p.statusWritten); wait > 0 {
+		time.Sleep(wait)
+	}
+	if err := p.patch(ctx, render.StatusConfigMap, status.Key, l); err != nil {
+		return err
+	}
+	p.statusShape, p.statusWritten = s, time.Now()
+	return nil
+}
+
+// shape is what of a status is worth a write.
+func shape(l status.Lab) string {
+	var b strings.Builder
+	fmt.Fprint(&b, l.State)
+	for _, n := range l.Nodes {
+		fmt.Fprintln(&b, n.Name, n.State, n.Reason, n.Restarts, n.Worker, n.PodName, len(n.Commands))
+	}
+	for _, k := range l.Links {
+		fmt.Fprintln(&b, k.ID, k.A, k.B, k.Up, k.Reason, k.Datapath)
+	}
+	return b.String()
+}
+
+func (p *publisher) patch(ctx context.Context, name, key string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{key: string(text)}})
+	if err != nil {
+		return err
+	}
+	_, err = p.client.CoreV1().ConfigMaps(p.namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	if err != nil {
+		return fmt.Errorf("writing ConfigMap %s: %w", name, err)
+	}
+	return nil
+}
