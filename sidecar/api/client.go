@@ -1,0 +1,69 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+// maxStatus bounds what is read of a status, in bytes.
+const maxStatus = 16 << 20
+
+// Fetch asks the sidecar at an address for its status.
+func Fetch(ctx context.Context, client *http.Client, at netip.Addr) (Status, error) {
+	var s Status
+	resp, err := get(ctx, client, at, PathStatus, nil)
+	if err != nil {
+		return s, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return s, fmt.Errorf("status of the sidecar at %s: it answers %s", at, resp.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
+		return s, fmt.Errorf("status of the sidecar at %s: %w", at, err)
+	}
+	return s, nil
+}
+
+// Over asks the sidecar at an address whether a stage of one of its nodes is over.
+func Over(ctx context.Context, client *http.Client, at netip.Addr, w stage.WaitFor) (bool, error) {
+	resp, err := get(ctx, client, at, PathStages, url.Values{"pod": {w.Pod}, "node": {w.Node}, "stage": {w.Stage}})
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusNoContent:
+		return true, nil
+	case http.StatusAccepted:
+		return false, nil
+	}
+	return false, fmt.Errorf("stage %s of node %s: the sidecar at %s answers %s", w.Stage, w.Node, at, resp.Status)
+}
+
+func get(ctx context.Context, client *http.Client, at netip.Addr, path string, query url.Values) (*http.Response, error) {
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(at.String(), strconv.Itoa(links.StatusPort)), Path: path, RawQuery: query.Encode()}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if client == nil {
+		client = &http.Client{Timeout: 5 * time.Second}
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the sidecar at %s: %w", at, err)
+	}
+	return resp, nil
+}

@@ -1,0 +1,123 @@
+// Package api is what a Pod's sidecar tells over HTTP: the types of /status and
+// clients for it.
+package api
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/wire"
+)
+
+// Version names the shape of Status in JSON.
+const Version = "c9s.dev/status/v1"
+
+// The paths of the HTTP server.
+const (
+	// PathStartup answers 200 as soon as devices may start.
+	PathStartup = "/startup"
+	// PathReady answers 200 while all that the Pod has of links works.
+	PathReady = "/ready"
+	// PathLive answers 200 unless the sidecar is stuck.
+	PathLive = "/live"
+	// PathStatus answers with a Status.
+	PathStatus = "/status"
+	// PathStages takes pod, node and stage, and answers 204 where the stage is
+	// over, 202 where it is not yet.
+	PathStages = "/stages"
+	// PathMetrics answers in Prometheus' text format.
+	PathMetrics = "/metrics"
+)
+
+// Status is a Pod's network as its sidecar sees it.
+type Status struct {
+	Version string `json:"version"`
+	// Sidecar is the version of the program.
+	Sidecar string `json:"sidecar"`
+	Lab     string `json:"lab"`
+	// Pod is the name of the Pod's objects, PodName that of the running Pod.
+	Pod       string       `json:"pod"`
+	PodName   string       `json:"podName"`
+	Namespace string       `json:"namespace"`
+	Worker    string       `json:"worker"`
+	Addresses []netip.Addr `json:"addresses"`
+	// Started is when this process began; Restarts counts those before it in
+	// this Pod.
+	Started  time.Time `json:"started"`
+	Restarts int       `json:"restarts"`
+	// Startup, Ready tell what the probes answer, and StartupReason and
+	// ReadyReason why not.
+	Startup       bool   `json:"startup"`
+	StartupReason string `json:"startupReason,omitempty"`
+	Ready         bool   `json:"ready"`
+	ReadyReason   string `json:"readyReason,omitempty"`
+	// Links is the digest of the links.json that was last applied.
+	Links      string      `json:"links,omitempty"`
+	Mgmt       *Mgmt       `json:"mgmt,omitempty"`
+	Interfaces []Interface `json:"interfaces"`
+	Fabric     wire.Status `json:"fabric"`
+	Programs   []Program   `json:"programs,omitempty"`
+	// LastError is what went wrong last, also where it has passed since.
+	LastError   string    `json:"lastError,omitempty"`
+	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
+}
+
+// Mgmt is the management interface.
+type Mgmt struct {
+	Interface string       `json:"interface"`
+	IPv4      netip.Prefix `json:"ipv4,omitzero"`
+	IPv6      netip.Prefix `json:"ipv6,omitzero"`
+	// Made tells that the interface and its router are there.
+	Made bool `json:"made"`
+	// Peers are the Pods that were talked to lately.
+	Peers []Peer `json:"peers,omitempty"`
+}
+
+// Peer is another Pod on the management network.
+type Peer struct {
+	Pod     string     `json:"pod"`
+	Address netip.Addr `json:"address"`
+}
+
+// Interface is one data interface.
+type Interface struct {
+	Node string `json:"node"`
+	// Name is links.json's, Linux the one in the kernel.
+	Name string `json:"name"`
+	// Kind is wire, local, host, macvlan, vxlan, vxlan-stitch, mgmt-net, dummy.
+	Kind string `json:"kind"`
+	// Wire is the number of its wire or of its local link, PeerNode and
+	// PeerInterface name the far end; none of them for other kinds.
+	Wire          lab.WireID `json:"wire,omitempty"`
+	PeerNode      string     `json:"peerNode,omitempty"`
+	PeerInterface string     `json:"peerInterface,omitempty"`
+	// State is made, held (waiting for other nodes), elsewhere (the device moved
+	// it to a namespace of its own) or failed.
+	State string `json:"state"`
+	Linux string `json:"linux,omitempty"`
+	Index int    `json:"index,omitempty"`
+	// Up is the administrative state, Carrier that of the line.
+	Up      bool   `json:"up"`
+	Carrier bool   `json:"carrier"`
+	MAC     string `json:"mac,omitempty"`
+	MTU     int    `json:"mtu,omitempty"`
+	Leg     string `json:"leg,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// The states of an interface.
+const (
+	StateMade      = "made"
+	StateHeld      = "held"
+	StateElsewhere = "elsewhere"
+	StateFailed    = "failed"
+)
+
+// Program is how far the commands in one device container are.
+type Program struct {
+	Node      string       `json:"node"`
+	Container string       `json:"container"`
+	Result    stage.Result `json:"result"`
+}

@@ -1,0 +1,110 @@
+package link
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+// bridgeAlias marks the bridges that the sidecar made.
+const bridgeAlias = "c9s-bridge"
+
+// The kernel refuses STP, pause and LACP (bits 0 to 2) in a bridge's mask, but
+// only pause (bit 1) in a port's (net/bridge/br_private.h, BR_GROUPFWD_*).
+const (
+	bridgeMaskRefused = 0x0007
+	portMaskRefused   = 0x0002
+)
+
+// bridgeName is the bridge's name in the kernel; links.json has only legal ones.
+func bridgeName(b *links.Bridge) string { return LinuxName("", b.Name) }
+
+// bridges makes the wanted bridges and removes those that are no longer wanted.
+func (r *round) bridges(want []links.Bridge) {
+	for _, l := range slices.Clone(r.snap.links) {
+		if l.Type() != "bridge" || l.Attrs().Alias != bridgeAlias || r.snap.byIndex[l.Attrs().Index] == nil {
+			continue
+		}
+		if !slices.ContainsFunc(want, func(b links.Bridge) bool { return bridgeName(&b) == l.Attrs().Name }) {
+			r.delete(l)
+		}
+	}
+	for i := range want {
+		if err := r.bridge(&want[i]); err != nil {
+			r.fail(Key{Name: want[i].Name}, err)
+		}
+	}
+	if len(want) > 0 {
+		// With br_netfilter on the worker, bridged frames would run through the
+		// namespace's firewall.
+		for _, name := range []string{"bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables"} {
+			if err := SetSysctl("0", "net", "bridge", name); err != nil {
+				r.fail(Key{Name: "bridge"}, err)
+			}
+		}
+	}
+}
+
+func (r *round) bridge(b *links.Bridge) error {
+	name := bridgeName(b)
+	l := r.snap.byName[name]
+	if l == nil {
+		off, mask := false, b.GroupForwardMask&^bridgeMaskRefused
+		a := netlink.NewLinkAttrs()
+		a.Name = name
+		created, err := r.create(&netlink.Bridge{LinkAttrs: a, MulticastSnooping: &off, GroupFwdMask: &mask})
+		if err != nil {
+			return fmt.Errorf("make bridge %s: %w", name, err)
+		}
+		l = created
+	}
+	br, ok := l.(*netlink.Bridge)
+	if !ok {
+		return fmt.Errorf("bridge %s: an interface of that name is a %s", name, l.Type())
+	}
+	if br.Alias != bridgeAlias {
+		if err := r.nl.LinkSetAlias(l, bridgeAlias); err != nil {
+			return fmt.Errorf("mark bridge %s: %w", name, err)
+		}
+	}
+	if br.MulticastSnooping != nil && *br.MulticastSnooping {
+		if err := r.nl.BridgeSetMcastSnoop(l, false); err != nil {
+			return fmt.Errorf("multicast snooping of bridge %s off: %w", name, err)
+		}
+	}
+	if mask := b.GroupForwardMask &^ bridgeMaskRefused; br.GroupFwdMask != nil && *br.GroupFwdMask != mask {
+		change := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Index: br.Index, Name: name}, GroupFwdMask: &mask}
+		if err := r.nl.LinkModify(change); err != nil {
+			return fmt.Errorf("group_fwd_mask of bridge %s: %w", name, err)
+		}
+	}
+	if err := noAddresses(name); err != nil {
+		return err
+	}
+	return r.up(l)
+}
+
+// enslave makes l a port of its bridge.
+func (r *round) enslave(l netlink.Link, i *links.Interface) error {
+	if i.Bridge == "" {
+		return nil
+	}
+	b := links.Bridge{Name: i.Bridge}
+	br := r.snap.byName[bridgeName(&b)]
+	if br == nil {
+		return fmt.Errorf("port %s: there is no bridge %s", i.Name, i.Bridge)
+	}
+	if l.Attrs().MasterIndex != br.Attrs().Index {
+		if err := r.nl.LinkSetMaster(l, br); err != nil {
+			return fmt.Errorf("port %s of bridge %s: %w", i.Name, i.Bridge, err)
+		}
+		l.Attrs().MasterIndex = br.Attrs().Index
+	}
+	if err := r.nl.LinkSetBRSlaveGroupFwdMask(l, r.masks[i.Bridge]&^portMaskRefused); err != nil {
+		return fmt.Errorf("group_fwd_mask of port %s: %w", i.Name, err)
+	}
+	return noAddresses(l.Attrs().Name)
+}

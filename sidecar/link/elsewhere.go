@@ -1,0 +1,81 @@
+package link
+
+import (
+	"encoding/binary"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+// Attributes of linux/net_namespace.h and linux/if_link.h that the netlink
+// package has no names for.
+const (
+	netnsaNSID        = 1
+	iflaTargetNetNSID = 46
+)
+
+// elsewhere tells whether the device moved the interface to a namespace of its
+// own. An interface without a leg leaves no other trace; but every namespace that
+// one was moved to has an id here, by which the kernel lets itself be asked.
+func (r *round) elsewhere(k Key) bool {
+	_, _, found := findElsewhere(k)
+	return found
+}
+
+// removeElsewhere removes an interface without a leg from where the device moved
+// it. What cannot be found is gone.
+func (r *round) removeElsewhere(i *links.Interface) {
+	nsid, index, found := findElsewhere(KeyOf(i))
+	if !found {
+		return
+	}
+	req := nl.NewNetlinkRequest(unix.RTM_DELLINK, unix.NLM_F_ACK)
+	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	msg.Index = index
+	req.AddData(msg)
+	req.AddData(nl.NewRtAttr(iflaTargetNetNSID, nl.Uint32Attr(uint32(nsid))))
+	if _, err := req.Execute(unix.NETLINK_ROUTE, 0); err != nil && !gone(err) {
+		r.fail(KeyOf(i), err)
+	}
+}
+
+func findElsewhere(k Key) (nsid, index int32, found bool) {
+	for _, id := range nsids() {
+		req := nl.NewNetlinkRequest(unix.RTM_GETLINK, unix.NLM_F_ACK)
+		req.AddData(nl.NewIfInfomsg(unix.AF_UNSPEC))
+		req.AddData(nl.NewRtAttr(iflaTargetNetNSID, nl.Uint32Attr(uint32(id))))
+		req.AddData(nl.NewRtAttr(unix.IFLA_ALT_IFNAME, nl.ZeroTerminated(ownerAlt(k))))
+		msgs, err := req.Execute(unix.NETLINK_ROUTE, 0)
+		if err == nil && len(msgs) > 0 {
+			return id, nl.DeserializeIfInfomsg(msgs[0]).Index, true
+		}
+	}
+	return 0, 0, false
+}
+
+// nsids are the ids of all namespaces that this one knows.
+func nsids() []int32 {
+	req := nl.NewNetlinkRequest(unix.RTM_GETNSID, unix.NLM_F_DUMP)
+	req.AddData(nl.NewRtGenMsg())
+	msgs, err := req.Execute(unix.NETLINK_ROUTE, unix.RTM_NEWNSID)
+	if err != nil {
+		return nil
+	}
+	var ids []int32
+	for _, m := range msgs {
+		attrs, err := nl.ParseRouteAttr(m[unix.SizeofRtGenmsg:])
+		if err != nil {
+			continue
+		}
+		for _, a := range attrs {
+			if a.Attr.Type == netnsaNSID && len(a.Value) >= 4 {
+				if id := int32(binary.NativeEndian.Uint32(a.Value)); id >= 0 {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	return ids
+}

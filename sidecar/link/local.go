@@ -1,0 +1,100 @@
+package link
+
+import (
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+// peerOf finds the other end of a local link.
+func peerOf(i *links.Interface, want map[string]*links.Interface) *links.Interface {
+	return want[Key{Node: i.Local.PeerNode, Name: i.Local.PeerInterface}.String()]
+}
+
+// Impaired tells whether a local link needs the fabric: one direction at least
+// is impaired.
+func Impaired(i *links.Interface, want map[string]*links.Interface) bool {
+	if i.Local.Impairment != nil {
+		return true
+	}
+	peer := peerOf(i, want)
+	return peer != nil && peer.Local != nil && peer.Local.Impairment != nil
+}
+
+// First tells whether i is the end that is named first; the names decide, not
+// the order in the file, which a change may turn round.
+func First(i *links.Interface) bool {
+	if i.Node != i.Local.PeerNode {
+		return i.Node < i.Local.PeerNode
+	}
+	return i.Name < i.Local.PeerInterface
+}
+
+func localSuffix(i *links.Interface) string {
+	if First(i) {
+		return "a"
+	}
+	return "b"
+}
+
+// ensureLocal keeps a veth that has both ends in this Pod.
+func (r *round) ensureLocal(i *links.Interface) error {
+	peer := peerOf(i, r.want)
+	if peer == nil || peer.Local == nil {
+		return fmt.Errorf("interface %s of node %s: its other end, %s of node %s, is not in links.json",
+			i.Name, i.Node, i.Local.PeerInterface, i.Local.PeerNode)
+	}
+	dev, other := r.localEnd(i), r.localEnd(peer)
+	switch {
+	case dev != nil && other != nil && r.snap.Peer(dev) == other:
+		return r.finish(i, dev, nil)
+	case dev != nil && other == nil && dev.Attrs().NetNsID >= 0:
+		return r.finish(i, dev, nil)
+	case dev == nil && other != nil && other.Attrs().NetNsID >= 0:
+		return nil
+	case dev == nil && other == nil && r.elsewhere(KeyOf(i)):
+		return nil
+	}
+	return r.makeLocal(i, peer)
+}
+
+// localEnd finds one end of a local link: a veth without a leg.
+func (r *round) localEnd(i *links.Interface) netlink.Link {
+	l := r.snap.device(KeyOf(i), LinuxName(i.Node, i.Name))
+	if l == nil || l.Type() != "veth" {
+		return nil
+	}
+	if peer := r.snap.Peer(l); peer != nil && r.snap.legs[peer.Attrs().Alias] == peer {
+		return nil
+	}
+	return l
+}
+
+func (r *round) makeLocal(i, peer *links.Interface) error {
+	name, peerName := LinuxName(i.Node, i.Name), LinuxName(peer.Node, peer.Name)
+	if name == peerName {
+		return fmt.Errorf("interfaces %s of node %s and %s of node %s would both be %s in one Pod", i.Name, i.Node, peer.Name, peer.Node, name)
+	}
+	if err := r.clear(KeyOf(i), name); err != nil {
+		return err
+	}
+	if err := r.clear(KeyOf(peer), peerName); err != nil {
+		return err
+	}
+	veth, err := vethOf(i, name, peerName)
+	if err != nil {
+		return err
+	}
+	far, err := vethOf(peer, peerName, name)
+	if err != nil {
+		return err
+	}
+	veth.PeerHardwareAddr, veth.PeerMTU = far.HardwareAddr, uint32(far.MTU)
+	dev, err := r.create(veth)
+	if err != nil {
+		return fmt.Errorf("make %s with %s: %w", name, peerName, err)
+	}
+	return r.finish(i, dev, nil)
+}

@@ -1,0 +1,14 @@
+package link
+
+import "errors"
+
+// Quiet keeps the kernel from taking part in what it sees on a leg. The leg may
+// be in the namespace of the device, so the kernel would answer ARP for the
+// device's own addresses there.
+func Quiet(name string) error {
+	return errors.Join(
+		noAddresses(name),
+		// Never answer (Documentation/networking/ip-sysctl.rst).
+		SetSysctl("8", "net", "ipv4", "conf", name, "arp_ignore"),
+	)
+}

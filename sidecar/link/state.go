@@ -1,0 +1,92 @@
+package link
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+// applied is what was last done for one interface. It is how a change of
+// links.json is told from what the device did itself: only the first is applied.
+type applied struct {
+	Spec links.Interface `json:"spec"`
+	// Index is the ifindex of the object that stands for the interface (its leg,
+	// or itself): another one means that it was made anew.
+	Index int `json:"index"`
+}
+
+// memory is the file of all applied interfaces. Without it everything is applied
+// once more, which is harmless; only addresses that links.json no longer has
+// would stay.
+type memory struct {
+	path  string
+	items map[string]applied
+	dirty bool
+}
+
+func loadMemory(path string) *memory {
+	m := &memory{path: path, items: map[string]applied{}}
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, &m.items)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || m.items == nil {
+		m.items = map[string]applied{}
+	}
+	return m
+}
+
+func (m *memory) get(k Key) (applied, bool) {
+	a, ok := m.items[k.String()]
+	return a, ok
+}
+
+func (m *memory) done(spec *links.Interface, index int) {
+	k := KeyOf(spec).String()
+	if old, ok := m.items[k]; ok && old.Index == index && reflect.DeepEqual(old.Spec, *spec) {
+		return
+	}
+	m.items[k] = applied{Spec: *spec, Index: index}
+	m.dirty = true
+}
+
+func (m *memory) forget(key string) {
+	if _, ok := m.items[key]; ok {
+		delete(m.items, key)
+		m.dirty = true
+	}
+}
+
+func (m *memory) save() error {
+	if !m.dirty {
+		return nil
+	}
+	data, err := json.Marshal(m.items)
+	if err != nil {
+		return err
+	}
+	if err := WriteFile(m.path, data); err != nil {
+		return err
+	}
+	m.dirty = false
+	return nil
+}
+
+// WriteFile replaces a file in one step, so that a kill leaves the old or the
+// new one.
+func WriteFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("folder of %s: %w", path, err)
+	}
+	temp := path + ".new"
+	if err := os.WriteFile(temp, data, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.Rename(temp, path)
+}

@@ -1,0 +1,48 @@
+package link
+
+import (
+	"net"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+// MgmtLeg is the name of the leg of an interface on the management network.
+func MgmtLeg(i *links.Interface) string { return helper('g', KeyOf(i)) }
+
+// states reads what the interfaces have become. It uses the round's snapshot: the
+// next notice of a change brings the next round.
+func (r *round) states(want []links.Interface) ([]State, error) {
+	snap, err := Read(r.nl)
+	if err != nil {
+		return nil, err
+	}
+	states := make([]State, len(want))
+	for n := range want {
+		states[n] = r.state(snap, &want[n])
+	}
+	return states, nil
+}
+
+func (r *round) state(snap *Snapshot, i *links.Interface) State {
+	k := KeyOf(i)
+	s := State{Key: k, Kind: kindOf(i), MTU: i.MTU, MAC: i.MAC, Err: r.errs[k]}
+	var dev netlink.Link
+	if leg := snap.legs[k.String()]; leg != nil {
+		s.Leg, s.LegIndex = leg.Attrs().Name, leg.Attrs().Index
+		dev = snap.Peer(leg)
+	} else {
+		dev = snap.device(k, LinuxName(i.Node, i.Name))
+	}
+	if dev == nil {
+		s.Elsewhere = s.Err == nil
+		return s
+	}
+	a := dev.Attrs()
+	s.Name, s.Index, s.MTU, s.MAC = a.Name, a.Index, a.MTU, a.HardwareAddr.String()
+	s.Up = a.Flags&net.FlagUp != 0
+	s.Carrier = a.RawFlags&unix.IFF_LOWER_UP != 0
+	return s
+}

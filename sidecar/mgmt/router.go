@@ -1,0 +1,273 @@
+package mgmt
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/sidecar/link"
+	"github.com/c9s-lab/c9s/sidecar/nft"
+)
+
+// pingV6 is the Pod's address that answers for an IPv6 gateway. The gateway
+// itself is none of the namespace's addresses, since Linux refuses a route by a
+// gateway that is local ("Gateway can not be a local address"); IPv4 has no such
+// rule.
+var pingV6 = netip.MustParseAddr("fd63:3973::1")
+
+// Router is the router between the device's eth0, the mesh and the cluster.
+type Router struct {
+	nl   *netlink.Handle
+	mgmt *links.Mgmt
+	pod  []netip.Addr
+	// Proxied are the peers' addresses that are answered for on the leg.
+	proxied map[netip.Addr]bool
+	// bridged tells that other interfaces share the management network: then the
+	// leg is a bridge.
+	bridged []string
+}
+
+// NewRouter is for a Pod with these addresses; mgmt is nil for one without
+// management interface.
+func NewRouter(nl *netlink.Handle, mgmt *links.Mgmt, pod []netip.Addr) *Router {
+	return &Router{nl: nl, mgmt: mgmt, pod: pod, proxied: map[netip.Addr]bool{}}
+}
+
+// network is one family of the management network.
+type network struct {
+	device  netip.Prefix
+	gateway netip.Addr
+}
+
+func (n network) gatewayLocal() bool { return n.gateway.Is4() }
+
+// self is the address by which the router itself speaks.
+func (n network) self() netip.Addr {
+	if n.gatewayLocal() {
+		return n.gateway
+	}
+	return pingV6
+}
+
+func (m *Router) network(family int) (network, bool) {
+	if m.mgmt == nil {
+		return network{}, false
+	}
+	n := network{m.mgmt.IPv4, m.mgmt.GatewayV4}
+	if family == netlink.FAMILY_V6 {
+		n = network{m.mgmt.IPv6, m.mgmt.GatewayV6}
+	}
+	return n, n.device.IsValid() && n.gateway.IsValid()
+}
+
+func (m *Router) networks() []network {
+	var all []network
+	for _, family := range families {
+		if n, ok := m.network(family); ok {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+var families = []int{netlink.FAMILY_V4, netlink.FAMILY_V6}
+
+// Firewall is the management part of the nftables table.
+func (m *Router) Firewall(c *nft.Config) {
+	if m.mgmt == nil {
+		return
+	}
+	c.Leg, c.Mesh, c.ExternalAccess = LegName, MeshName, m.mgmt.ExternalAccess
+	for _, n := range m.networks() {
+		net := nft.Network{Device: n.device, Gateway: n.gateway}
+		if !n.gatewayLocal() {
+			net.Ping = pingV6
+		}
+		c.Mgmt = append(c.Mgmt, net)
+	}
+}
+
+// Set takes another management section of links.json, and the legs of interfaces
+// on the management network.
+func (m *Router) Set(mgmt *links.Mgmt, bridged []string) { m.mgmt, m.bridged = mgmt, bridged }
+
+// Rules has the policy routing of both families.
+func (m *Router) Rules() error {
+	var errs []error
+	for _, family := range families {
+		errs = append(errs, m.ensureRules(family))
+	}
+	return errors.Join(errs...)
+}
+
+// Ensure has eth0 with its leg, and everything that routes between them and the
+// mesh. peers are the management addresses of the other nodes.
+func (m *Router) Ensure(snap *link.Snapshot, mesh netlink.Link) error {
+	if m.mgmt == nil {
+		return m.remove(snap)
+	}
+	leg, err := m.ensureLeg(snap)
+	if err != nil {
+		return err
+	}
+	if err := m.sysctls(); err != nil {
+		return err
+	}
+	for _, n := range m.networks() {
+		if err := m.ensureNetwork(n, leg, mesh); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Router) remove(snap *link.Snapshot) error {
+	for _, name := range []string{LegName, portName} {
+		if l := snap.ByName(name); l != nil {
+			if err := m.nl.LinkDel(l); err != nil && !errors.Is(err, unix.ENODEV) {
+				return fmt.Errorf("remove %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// sysctls are those of the router's own interfaces. Forwarding is an interface's
+// in IPv4; IPv6 asks the namespace as well.
+func (m *Router) sysctls() error {
+	var errs []error
+	set := func(value string, path ...string) { errs = append(errs, link.SetSysctl(value, path...)) }
+	loose := "0"
+	if link.Sysctl("net", "ipv4", "conf", "all", "rp_filter") == "1" {
+		// The stricter of "all" and the interface's own counts, but 2, loose, is
+		// the greater number (ip-sysctl.rst: the maximum is used).
+		loose = "2"
+	}
+	for _, name := range []string{UnderlayName, LegName, MeshName} {
+		v4 := func(value, key string) { set(value, "net", "ipv4", "conf", name, key) }
+		v4("1", "forwarding")
+		v4(loose, "rp_filter")
+		v4("1", "src_valid_mark")
+		v4("1", "accept_local")
+		v4("0", "send_redirects")
+		set("1", "net", "ipv6", "conf", name, "forwarding")
+	}
+	// Early demux finds the device's socket for a packet that is still on its way
+	// through the router, and the kernel does not forward packets that have one
+	// (ip_forward). Both IP versions ask this switch.
+	set("0", "net", "ipv4", "ip_early_demux")
+	// On the leg only the gateway and peers are answered for: not the device's
+	// own address, which would look like a duplicate to it.
+	set("1", "net", "ipv4", "conf", LegName, "arp_ignore")
+	for _, name := range []string{LegName, MeshName} {
+		set("0", "net", "ipv4", "neigh", name, "proxy_delay")
+		set("0", "net", "ipv6", "neigh", name, "proxy_delay")
+	}
+	// The gateway's packets come from this very namespace.
+	set("1", "net", "ipv4", "conf", m.mgmt.Interface, "accept_local")
+	if m.mgmt.IPv6.IsValid() {
+		errs = append(errs, m.sysctlsV6())
+	}
+	return errors.Join(errs...)
+}
+
+func (m *Router) sysctlsV6() error {
+	var errs []error
+	for _, name := range []string{LegName, MeshName} {
+		errs = append(errs,
+			link.SetSysctl("0", "net", "ipv6", "conf", name, "disable_ipv6"),
+			link.SetSysctl("1", "net", "ipv6", "conf", name, "proxy_ndp"),
+			link.SetSysctl("0", "net", "ipv6", "conf", name, "accept_ra"))
+	}
+	// For probes of peers' neighbour caches, which are unicast (ip6_forward).
+	errs = append(errs, link.SetSysctl("1", "net", "ipv6", "conf", "all", "proxy_ndp"))
+	return errors.Join(append(errs, forwardV6())...)
+}
+
+// forwardV6 turns forwarding on for the namespace and leaves every interface of
+// the device's what it was, a host or a router: the switch for all changes all.
+func forwardV6() error {
+	if link.Sysctl("net", "ipv6", "conf", "all", "forwarding") != "0" {
+		return nil
+	}
+	was := map[string]string{"default": link.Sysctl("net", "ipv6", "conf", "default", "forwarding")}
+	ifaces, err := net.Interfaces()
+	if err != nil {
+		return fmt.Errorf("list interfaces: %w", err)
+	}
+	for _, i := range ifaces {
+		was[i.Name] = link.Sysctl("net", "ipv6", "conf", i.Name, "forwarding")
+	}
+	if err := link.SetSysctl("1", "net", "ipv6", "conf", "all", "forwarding"); err != nil {
+		return err
+	}
+	var errs []error
+	for name, value := range was {
+		if value != "" {
+			errs = append(errs, link.SetSysctl(value, "net", "ipv6", "conf", name, "forwarding"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ensureNetwork has the addresses and routes of one family.
+func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link) error {
+	self := link.Addr(netip.PrefixFrom(n.self(), n.self().BitLen()))
+	if n.gatewayLocal() {
+		// Link scope: never the source of anything that leaves the link.
+		self.Scope = unix.RT_SCOPE_LINK
+	} else {
+		self.Flags |= unix.IFA_F_NOPREFIXROUTE
+		// Deprecated: never chosen for a source by itself.
+		self.PreferedLft, self.ValidLft = 0, forever
+	}
+	have, err := m.nl.AddrList(leg, familyOf(n.gateway))
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return fmt.Errorf("addresses of %s: %w", LegName, err)
+	}
+	found := false
+	for _, a := range have {
+		found = found || addr(a.IP) == n.self()
+	}
+	if !found {
+		if err := m.nl.AddrReplace(leg, self); err != nil {
+			return fmt.Errorf("address %s of %s: %w", n.self(), LegName, err)
+		}
+	}
+	routes := []*netlink.Route{
+		{LinkIndex: leg.Attrs().Index, Table: TableMgmt, Dst: single(n.device.Addr()), Src: n.self().AsSlice(), Scope: netlink.SCOPE_LINK},
+		{LinkIndex: leg.Attrs().Index, Table: TableMgmt, Dst: single(n.self()), Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST},
+	}
+	if mesh != nil {
+		routes = append(routes, &netlink.Route{LinkIndex: mesh.Attrs().Index, Table: TableMgmt, Dst: link.IPNet(n.device.Masked()), Scope: netlink.SCOPE_LINK})
+	}
+	if dev, err := m.nl.LinkByName(m.mgmt.Interface); err == nil && n.gatewayLocal() {
+		routes = append(routes, &netlink.Route{LinkIndex: dev.Attrs().Index, Table: TableGateway, Dst: single(n.gateway), Src: n.device.Addr().AsSlice(), Scope: netlink.SCOPE_LINK})
+	}
+	for _, r := range routes {
+		r.Protocol = unix.RTPROT_STATIC
+		if err := addRoute(m.nl, r); err != nil {
+			// eth0 may be down, or without its address: the device's business.
+			if r.Table == TableGateway {
+				continue
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// forever is the lifetime that does not end, in seconds (RFC 4861, 4.6.2).
+const forever = 0xffffffff
+
+func familyOf(a netip.Addr) int {
+	if a.Is4() {
+		return netlink.FAMILY_V4
+	}
+	return netlink.FAMILY_V6
+}

@@ -1,0 +1,113 @@
+// Package podnet is the long-running part of the sidecar: it makes the Pod's
+// network namespace look like a containerlab node's and keeps it so. One loop
+// compares what links.json and the directory want with what the kernel has.
+package podnet
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+// Config says where the sidecar is. Zero paths are a Pod's.
+type Config struct {
+	// PodIPs are the Pod's addresses, the primary first; at most one a family is
+	// used.
+	PodIPs    []netip.Addr
+	PodName   string
+	Namespace string
+	// NodeName is the worker's.
+	NodeName string
+	// Version is the program's.
+	Version string
+
+	LinksDir     string
+	DirectoryDir string
+	PlanDir      string
+	StateDir     string
+	KeyFile      string
+	HostsFile    string
+	ResolvConf   string
+	// HostNetNS is the worker's network namespace.
+	HostNetNS string
+	// Encrypt seals what the wires carry.
+	Encrypt bool
+
+	Log *slog.Logger `json:"-"`
+	// NewFabric makes the fabric wire; tests may have another.
+	NewFabric FabricMaker `json:"-"`
+}
+
+// FromEnv reads the environment that render gives the container: POD_IP, POD_IPS,
+// POD_NAME, POD_NAMESPACE, NODE_NAME.
+func FromEnv() (Config, error) {
+	c := Config{PodName: os.Getenv("POD_NAME"), Namespace: os.Getenv("POD_NAMESPACE"), NodeName: os.Getenv("NODE_NAME")}
+	for _, text := range strings.Split(os.Getenv("POD_IP")+","+os.Getenv("POD_IPS"), ",") {
+		if text == "" {
+			continue
+		}
+		a, err := netip.ParseAddr(strings.TrimSpace(text))
+		if err != nil {
+			return c, fmt.Errorf("address of the Pod in POD_IP, POD_IPS: %w", err)
+		}
+		if !slices.Contains(c.PodIPs, a.Unmap()) {
+			c.PodIPs = append(c.PodIPs, a.Unmap())
+		}
+	}
+	if len(c.PodIPs) == 0 {
+		return c, errors.New("POD_IP and POD_IPS are empty: the sidecar runs in a Pod only")
+	}
+	return c, nil
+}
+
+func (c *Config) defaults() error {
+	for _, d := range []struct {
+		field *string
+		value string
+	}{
+		{&c.LinksDir, links.Dir},
+		{&c.DirectoryDir, links.DirectoryDir},
+		{&c.PlanDir, stage.PlanDir},
+		{&c.StateDir, stage.StateDir},
+		{&c.KeyFile, links.WireKeyFile},
+		{&c.HostsFile, "/etc/hosts"},
+		{&c.ResolvConf, "/etc/resolv.conf"},
+		{&c.HostNetNS, links.HostProc + "/1/ns/net"},
+	} {
+		if *d.field == "" {
+			*d.field = d.value
+		}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.NewFabric == nil {
+		c.NewFabric = newFabric
+	}
+	if len(c.PodIPs) == 0 {
+		return errors.New("no address of the Pod is given")
+	}
+	c.PodIPs = onePerFamily(c.PodIPs)
+	return nil
+}
+
+func onePerFamily(all []netip.Addr) []netip.Addr {
+	out := all[:1:1]
+	for _, a := range all[1:] {
+		if a.Is4() != all[0].Is4() {
+			return append(out, a)
+		}
+	}
+	return out
+}
+
+// state is a file of the sidecar's own that lives as long as the Pod.
+func (c *Config) state(name string) string { return filepath.Join(c.StateDir, "wire", name) }

@@ -1,0 +1,180 @@
+package podnet
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+)
+
+// maxFile bounds each file that is read, in bytes; a ConfigMap holds at most 1 MiB.
+const maxFile = 4 << 20
+
+// desired is what the Pod's files say. A file that cannot be read keeps what was
+// read of it last: a running lab does not stop for a torn edit.
+type desired struct {
+	doc      *links.Document
+	digest   string
+	manifest *stage.Manifest
+
+	// pods are the management addresses of the lab's other nodes.
+	pods  map[netip.Addr]string
+	hosts []byte
+	// addresses are the Pods' last known addresses.
+	addresses map[string][]netip.Addr
+
+	seen map[string][sha256.Size]byte
+}
+
+// change tells what a reading found to be new.
+type change struct{ links, directory, addresses bool }
+
+// read reads all files.
+func (d *desired) read(c *Config) (change, error) {
+	if d.seen == nil {
+		d.seen = map[string][sha256.Size]byte{}
+	}
+	var ch change
+	var errs []error
+	note := func(err error) { errs = append(errs, err) }
+	var err error
+	ch.links, err = d.readLinks(filepath.Join(c.LinksDir, links.FileName))
+	note(err)
+	if d.manifest == nil {
+		note(d.readManifest(filepath.Join(c.PlanDir, stage.ManifestFile)))
+	}
+	ch.directory, err = d.readDirectory(c.DirectoryDir)
+	note(err)
+	ch.addresses, err = d.readAddresses(filepath.Join(c.DirectoryDir, links.AddressesFile))
+	note(err)
+	return ch, errors.Join(errs...)
+}
+
+// fresh reads a file and tells whether it differs from the last time.
+func (d *desired) fresh(path string) ([]byte, bool, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, false, err
+	}
+	if info.Size() > maxFile {
+		return nil, false, fmt.Errorf("%s has %d bytes, more than %d", path, info.Size(), maxFile)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, false, err
+	}
+	sum := sha256.Sum256(data)
+	changed := d.seen[path] != sum
+	d.seen[path] = sum
+	return data, changed, nil
+}
+
+func (d *desired) readLinks(path string) (bool, error) {
+	data, changed, err := d.fresh(path)
+	if err != nil || !changed {
+		return false, err
+	}
+	var doc links.Document
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return false, fmt.Errorf("read %s: %w", path, err)
+	}
+	if doc.Version != links.Version {
+		return false, fmt.Errorf("read %s: version %q, and this sidecar knows %s: render the lab with the sidecar's version of c9s", path, doc.Version, links.Version)
+	}
+	sum := sha256.Sum256(data)
+	d.doc, d.digest = &doc, hex.EncodeToString(sum[:8])
+	return true, nil
+}
+
+// readManifest is read once: it cannot change while the Pod lives. A Pod without
+// one waits for nothing.
+func (d *desired) readManifest(path string) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		d.manifest = &stage.Manifest{}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var m stage.Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	d.manifest = &m
+	return nil
+}
+
+// readDirectory reads all parts that are there. They are optional.
+func (d *desired) readDirectory(dir string) (bool, error) {
+	anything := false
+	parts := make([][]byte, links.DirectoryParts)
+	hosts := make([][]byte, links.DirectoryParts)
+	for i := range links.DirectoryParts {
+		for _, f := range []struct {
+			into *[]byte
+			name string
+		}{{&parts[i], links.DirectoryKey(i)}, {&hosts[i], links.HostsKey(i)}} {
+			path := filepath.Join(dir, f.name)
+			data, changed, err := d.fresh(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				_, known := d.seen[path]
+				delete(d.seen, path)
+				anything = anything || known
+				continue
+			}
+			if err != nil {
+				return false, err
+			}
+			*f.into = data
+			anything = anything || changed
+		}
+	}
+	if !anything && d.pods != nil {
+		return false, nil
+	}
+	pods := map[netip.Addr]string{}
+	for i, data := range parts {
+		if data == nil {
+			continue
+		}
+		var dir links.Directory
+		if err := json.Unmarshal(data, &dir); err != nil {
+			return false, fmt.Errorf("read %s: %w", links.DirectoryKey(i), err)
+		}
+		for _, n := range dir.Nodes {
+			for _, a := range []netip.Addr{n.IPv4, n.IPv6} {
+				if a.IsValid() {
+					pods[a] = n.Pod
+				}
+			}
+		}
+	}
+	d.pods, d.hosts = pods, bytes.Join(hosts, nil)
+	return true, nil
+}
+
+func (d *desired) readAddresses(path string) (bool, error) {
+	data, changed, err := d.fresh(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || !changed {
+		return false, err
+	}
+	var a links.Addresses
+	if err := json.Unmarshal(data, &a); err != nil {
+		return false, fmt.Errorf("read %s: %w", path, err)
+	}
+	d.addresses = a.Pods
+	return true, nil
+}

@@ -1,0 +1,63 @@
+package podnet
+
+import (
+	"context"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/wire"
+	"github.com/c9s-lab/c9s/sidecar/link"
+)
+
+// Fabric is the fabric wire, as far as it is used here.
+type Fabric interface {
+	Run(context.Context) error
+	Set([]wire.Wire) error
+	PeersChanged()
+	Status() wire.Status
+	Changes() <-chan struct{}
+	Close() error
+}
+
+// FabricMaker makes a Fabric.
+type FabricMaker func(wire.Options) (Fabric, error)
+
+func newFabric(o wire.Options) (Fabric, error) { return wire.New(o) }
+
+// wires is what the fabric has to join: the legs that are there, of interfaces
+// that lead to other Pods or to each other with an impairment.
+func wires(ifaces []links.Interface, states []link.State) []wire.Wire {
+	legs := make(map[link.Key]link.State, len(states))
+	want := make(map[string]*links.Interface, len(ifaces))
+	for _, s := range states {
+		legs[s.Key] = s
+	}
+	for i := range ifaces {
+		want[link.KeyOf(&ifaces[i]).String()] = &ifaces[i]
+	}
+	var all []wire.Wire
+	for i := range ifaces {
+		f := &ifaces[i]
+		leg := legs[link.KeyOf(f)]
+		if leg.Leg == "" {
+			continue
+		}
+		// A device may read frames raw: nothing unfinished is delivered to it.
+		w := wire.Wire{Leg: leg.Leg, LegIndex: leg.LegIndex, MTU: f.MTU, Plain: true}
+		switch {
+		case f.Wire != nil:
+			w.ID, w.PeerPod, w.Datapath, w.Impairment = f.Wire.ID, f.Wire.PeerPod, f.Wire.Datapath, f.Wire.Impairment
+		case f.Local != nil && link.Impaired(f, want) && link.First(f):
+			peer := want[link.Key{Node: f.Local.PeerNode, Name: f.Local.PeerInterface}.String()]
+			other := legs[link.KeyOf(peer)]
+			if other.Leg == "" {
+				continue
+			}
+			w.ID, w.LocalLeg, w.LocalIndex = f.Local.ID, other.Leg, other.LegIndex
+			w.Impairment, w.ReverseImpairment = f.Local.Impairment, peer.Local.Impairment
+		default:
+			continue
+		}
+		all = append(all, w)
+	}
+	return all
+}

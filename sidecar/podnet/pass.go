@@ -1,0 +1,225 @@
+package podnet
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/wire"
+	"github.com/c9s-lab/c9s/sidecar/hosts"
+	"github.com/c9s-lab/c9s/sidecar/link"
+	"github.com/c9s-lab/c9s/sidecar/mgmt"
+	"github.com/c9s-lab/c9s/sidecar/nft"
+)
+
+// pass compares everything with the kernel once and applies the difference. What
+// fails does not keep the rest from being done.
+func (s *sidecar) pass(ctx context.Context) error {
+	var errs []error
+	try := func(err error) bool {
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return err == nil
+	}
+	ch, err := s.want.read(&s.cfg)
+	try(err)
+	if s.want.doc == nil {
+		return errors.Join(append(errs, errors.New("links.json is not there yet"))...)
+	}
+	doc := s.want.doc
+	s.takeManifest(ctx)
+	if ch.addresses && s.resolver.SetKnown(s.want.addresses) {
+		s.addressesChanged()
+	}
+	try(s.host.apply(doc, s.cfg.state("host.json")))
+
+	made := try(s.network(doc, ch))
+	held := s.linksHeld()
+	ifaces := doc.Interfaces
+	if held {
+		ifaces = nil
+	}
+	states, err := s.set.Apply(ctx, ifaces, doc.Bridges)
+	try(err)
+	complete := err == nil && made && !held
+	for _, st := range states {
+		if st.Err != nil {
+			complete = false
+			try(st.Err)
+		}
+	}
+	if s.fabric != nil {
+		complete = try(s.fabric.Set(wires(ifaces, states))) && complete
+	}
+	if s.want.hosts != nil {
+		try(hosts.Update(s.cfg.HostsFile, s.want.hosts))
+	}
+	joined := errors.Join(errs...)
+	v := view{doc: doc, digest: s.want.digest, states: states, held: held, mgmtMade: made, applied: true, complete: complete}
+	if joined != nil {
+		v.complaint = joined.Error()
+	}
+	s.mu.Lock()
+	s.now = v
+	s.mu.Unlock()
+	return joined
+}
+
+// takeManifest starts the gate, once.
+func (s *sidecar) takeManifest(ctx context.Context) {
+	if s.want.manifest == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gate != nil {
+		return
+	}
+	s.man = s.want.manifest
+	s.gate = newGate(s.man, s.asker, s.ownStage, s.boot.First, s.cfg.state("gate"))
+	go s.gate.run(ctx, s.wake.poke)
+}
+
+func (s *sidecar) linksHeld() bool {
+	s.mu.Lock()
+	g := s.gate
+	s.mu.Unlock()
+	if g == nil {
+		return true
+	}
+	_, open, _ := g.state()
+	return !open
+}
+
+func (s *sidecar) addressesChanged() {
+	if s.peers != nil {
+		s.peers.AddressesChanged()
+	}
+	if s.fabric != nil {
+		s.fabric.PeersChanged()
+	}
+}
+
+// network has everything but the data interfaces: cluster interface, rules,
+// mesh, eth0, firewall.
+func (s *sidecar) network(doc *links.Document, ch change) error {
+	underlay, err := s.underlay.Ensure()
+	if err != nil {
+		return err
+	}
+	s.router.Set(doc.Mgmt, s.mgmtLegs(doc))
+	snap, err := link.Read(s.nl)
+	if err != nil {
+		return err
+	}
+	errs := []error{s.router.Rules()}
+	var mesh netlink.Link
+	if doc.Mgmt != nil {
+		mesh, err = s.ensureMesh(doc, snap, underlay)
+		errs = append(errs, err)
+	}
+	errs = append(errs, s.router.Ensure(snap, mesh))
+	if mesh != nil {
+		errs = append(errs, s.ensurePeers(doc, mesh, ch.directory))
+	}
+	return errors.Join(append(errs, s.firewall(doc, underlay))...)
+}
+
+// mgmtLegs are the legs of interfaces on the management network.
+func (s *sidecar) mgmtLegs(doc *links.Document) []string {
+	var legs []string
+	for i := range doc.Interfaces {
+		if doc.Interfaces[i].MgmtNet != nil {
+			legs = append(legs, link.MgmtLeg(&doc.Interfaces[i]))
+		}
+	}
+	return legs
+}
+
+func (s *sidecar) ensureMesh(doc *links.Document, snap *link.Snapshot, underlay netlink.Link) (netlink.Link, error) {
+	if s.mesh == nil {
+		s.mesh = mgmt.NewMesh(s.nl, s.cfg.Namespace+"/"+doc.Lab, doc.Pod, s.cfg.PodIPs[0])
+		peers := mgmt.NewPeers(s.nl, doc.Pod, s.cfg.PodIPs[0], s.resolver, s.cfg.Log)
+		peers.SetDirectory(s.want.pods)
+		s.mu.Lock()
+		s.peers = peers
+		s.mu.Unlock()
+	}
+	return s.mesh.Ensure(snap, underlay)
+}
+
+// Proxied addresses are compared with the kernel's when the directory or an
+// interface is new, and every proxyLook; idle peers are removed every
+// expireLook.
+const (
+	proxyLook  = time.Minute
+	expireLook = time.Minute
+)
+
+func (s *sidecar) ensurePeers(doc *links.Document, mesh netlink.Link, newDirectory bool) error {
+	if newDirectory {
+		s.peers.SetDirectory(s.want.pods)
+	}
+	if err := s.peers.Watch(mesh); err != nil {
+		return err
+	}
+	if now := time.Now(); now.After(s.nextExpire) {
+		s.nextExpire = now.Add(expireLook)
+		if err := s.peers.Expire(); err != nil {
+			return err
+		}
+	}
+	leg, err := s.nl.LinkByName(mgmt.LegName)
+	if err != nil {
+		return err
+	}
+	legs := [2]int{leg.Attrs().Index, mesh.Attrs().Index}
+	if !newDirectory && legs == s.proxyLegs && time.Since(s.proxiedAt) < proxyLook {
+		return nil
+	}
+	own := map[netip.Addr]bool{}
+	for _, p := range []netip.Prefix{doc.Mgmt.IPv4, doc.Mgmt.IPv6} {
+		if p.IsValid() {
+			own[p.Addr()] = true
+		}
+	}
+	others := map[netip.Addr]bool{}
+	for a := range maps.Keys(s.want.pods) {
+		if !own[a] {
+			others[a] = true
+		}
+	}
+	if gw := doc.Mgmt.GatewayV6; gw.IsValid() {
+		others[gw] = true
+	}
+	if err := errors.Join(mgmt.Proxy(s.nl, leg, others), mgmt.Proxy(s.nl, mesh, own)); err != nil {
+		return err
+	}
+	s.proxyLegs, s.proxiedAt = legs, time.Now()
+	return nil
+}
+
+// tunnelPorts are the UDP ports on the Pod address that are the sidecar's.
+var tunnelPorts = []uint16{links.WirePort, links.MgmtPort, wire.DefaultVXLANPort}
+
+func (s *sidecar) firewall(doc *links.Document, underlay netlink.Link) error {
+	c := nft.Config{
+		Underlay: mgmt.UnderlayName, PodAddrs: s.cfg.PodIPs, Ports: doc.Ports,
+		UnderlayMTU: underlay.Attrs().MTU, Mark: mgmt.Mark, Tunnels: slices.Clone(tunnelPorts),
+	}
+	if s.mesh != nil {
+		c.MeshMTU = s.mesh.MTU(c.UnderlayMTU)
+	}
+	s.router.Firewall(&c)
+	p := nft.Passage{Underlay: c.Underlay, Leg: c.Leg, Mesh: c.Mesh, Mark: c.Mark, UDP: tunnelPorts, TCP: links.StatusPort}
+	_, err := nft.Table{}.Apply(c)
+	_, passageErr := p.Assert()
+	return errors.Join(err, passageErr)
+}

@@ -1,0 +1,327 @@
+package podnet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/sidecar/api"
+)
+
+// The test binary is the sidecar too, so that it runs in a namespace as a process
+// of its own, which can be killed.
+const podEnv = "C9S_TEST_POD"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(podEnv); text != "" {
+		os.Exit(podMain(text))
+	}
+	os.Exit(m.Run())
+}
+
+func podMain(text string) int {
+	var cfg Config
+	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	// The end of the tests is the end of this pipe.
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(3)
+	}()
+	if err := Run(ctx, cfg); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: makes network namespaces")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("needs the ip program of iproute2")
+	}
+}
+
+// cluster is a network of Pods: a bridge in a namespace of its own, which is also
+// the worker and the world outside.
+type cluster struct {
+	t    *testing.T
+	name string
+	dir  string
+	pods []*pod
+	next int
+}
+
+const (
+	gateway4 = "10.244.0.1"
+	gateway6 = "fd00:244::1"
+)
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	needRoot(t)
+	c := &cluster{t: t, name: fmt.Sprintf("c9st%d-%d", os.Getpid(), time.Now().UnixNano()%1e6), dir: t.TempDir(), next: 10}
+	c.ip("netns", "add", c.name)
+	t.Cleanup(func() {
+		for _, p := range c.pods {
+			p.remove()
+		}
+		run("ip", "netns", "del", c.name)
+	})
+	c.in("ip link set lo up")
+	c.in("ip link add br0 type bridge forward_delay 0")
+	c.in("ip link set br0 up")
+	c.in("ip addr add " + gateway4 + "/24 dev br0")
+	c.in("ip addr add " + gateway6 + "/64 dev br0 nodad")
+	return c
+}
+
+func (c *cluster) ip(args ...string) {
+	c.t.Helper()
+	if out, err := run("ip", args...); err != nil {
+		c.t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+// in runs a command line in the cluster's namespace.
+func (c *cluster) in(line string) string { c.t.Helper(); return inNS(c.t, c.name, line) }
+
+func inNS(t *testing.T, ns, line string) string {
+	t.Helper()
+	out, err := run("ip", append([]string{"netns", "exec", ns}, strings.Fields(line)...)...)
+	if err != nil {
+		t.Fatalf("%s in %s: %v: %s", line, ns, err, out)
+	}
+	return out
+}
+
+func run(name string, args ...string) (string, error) {
+	out, err := exec.Command(name, args...).CombinedOutput()
+	return string(out), err
+}
+
+// pod is a Pod: a namespace with what a CNI plugin leaves, and files.
+type pod struct {
+	c    *cluster
+	t    *testing.T
+	ns   string
+	name string
+	ip4  string
+	ip6  string
+	dir  string
+	doc  links.Document
+	cmd  *exec.Cmd
+	log  *os.File
+}
+
+// newPod makes a Pod as a bridge plugin does: an address in the network's prefix
+// and a default route.
+func (c *cluster) newPod(name string, doc links.Document) *pod {
+	c.t.Helper()
+	p := &pod{c: c, t: c.t, name: name, doc: doc, dir: filepath.Join(c.dir, name)}
+	for _, dir := range []string{"links", "directory", "plan", "state"} {
+		if err := os.MkdirAll(filepath.Join(p.dir, dir), 0o755); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	p.write("hosts", "127.0.0.1\tlocalhost\n")
+	p.plug()
+	c.pods = append(c.pods, p)
+	p.doc.Version, p.doc.Pod = links.Version, name
+	if p.doc.Lab == "" {
+		p.doc.Lab = "demo"
+	}
+	p.apply()
+	return p
+}
+
+// plug makes the namespace with a new address.
+func (p *pod) plug() {
+	n := p.c.next
+	p.c.next++
+	p.ns = fmt.Sprintf("%s-%d", p.c.name, n)
+	p.ip4, p.ip6 = fmt.Sprintf("10.244.0.%d", n), fmt.Sprintf("fd00:244::%d", n)
+	p.c.ip("netns", "add", p.ns)
+	p.in("ip link set lo up")
+	p.c.in(fmt.Sprintf("ip link add v%d type veth peer name eth0 netns %s", n, p.ns))
+	p.c.in(fmt.Sprintf("ip link set v%d master br0 up", n))
+	p.in("ip link set eth0 up")
+	p.in("ip addr add " + p.ip4 + "/24 dev eth0")
+	p.in("ip addr add " + p.ip6 + "/64 dev eth0 nodad")
+	p.in("ip route add default via " + gateway4)
+	p.in("ip -6 route add default via " + gateway6)
+}
+
+func (p *pod) in(line string) string { p.t.Helper(); return inNS(p.t, p.ns, line) }
+
+func (p *pod) write(name, text string) {
+	p.t.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := os.WriteFile(path+".tmp", []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pod) writeJSON(name string, v any) {
+	p.t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.write(name, string(data))
+}
+
+func (p *pod) apply() { p.t.Helper(); p.writeJSON("links/links.json", p.doc) }
+
+func (p *pod) config() Config {
+	return Config{
+		PodIPs:  []netip.Addr{netip.MustParseAddr(p.ip4), netip.MustParseAddr(p.ip6)},
+		PodName: p.name, Namespace: "test", NodeName: "worker", Version: "test",
+		LinksDir: p.dir + "/links", DirectoryDir: p.dir + "/directory", PlanDir: p.dir + "/plan", StateDir: p.dir + "/state",
+		KeyFile: p.dir + "/key", HostsFile: p.dir + "/hosts", ResolvConf: p.dir + "/resolv.conf",
+		HostNetNS: "/run/netns/" + p.c.name,
+	}
+}
+
+// start starts the sidecar.
+func (p *pod) start() {
+	p.t.Helper()
+	data, err := json.Marshal(p.config())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if p.log == nil {
+		if p.log, err = os.Create(filepath.Join(p.dir, "log")); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	p.cmd = exec.Command("ip", "netns", "exec", p.ns, os.Args[0])
+	p.cmd.Env = append(os.Environ(), podEnv+"="+string(data))
+	p.cmd.Stderr = p.log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUTS}
+	if _, err := p.cmd.StdinPipe(); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pod) kill() {
+	if p.cmd == nil {
+		return
+	}
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+	p.cmd = nil
+}
+
+func (p *pod) remove() {
+	p.kill()
+	run("ip", "netns", "del", p.ns)
+	if p.t.Failed() {
+		if data, err := os.ReadFile(filepath.Join(p.dir, "log")); err == nil {
+			p.t.Logf("log of %s:\n%s", p.name, data)
+		}
+	}
+}
+
+// get asks the sidecar from the cluster, as the kubelet does.
+func (p *pod) get(path string) (int, []byte, error) {
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialIn(p.c.name)}}
+	resp, err := client.Get("http://" + p.ip4 + ":14802" + path)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := readAll(resp.Body)
+	return resp.StatusCode, body, err
+}
+
+func (p *pod) status() (api.Status, error) {
+	var s api.Status
+	_, body, err := p.get(api.PathStatus)
+	if err == nil {
+		err = json.Unmarshal(body, &s)
+	}
+	return s, err
+}
+
+// waitStarted waits for the startup probe.
+func (p *pod) waitStarted() {
+	p.t.Helper()
+	eventually(p.t, 15*time.Second, p.name+" starts", func() error {
+		code, body, err := p.get(api.PathStartup)
+		if err == nil && code != http.StatusOK {
+			err = fmt.Errorf("%d %s", code, body)
+		}
+		return err
+	})
+}
+
+// eventually repeats a check until it passes. Nothing in these tests depends on
+// how fast that is, unless it says so.
+func eventually(t *testing.T, patience time.Duration, what string, check func() error) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %s: %v", what, patience, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// withNS runs f on a thread in the namespace. Sockets that f makes stay there;
+// goroutines that it starts do not.
+func withNS(name string, f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		// The thread ends with the goroutine: it is never let go.
+		runtime.LockOSThread()
+		ns, err := netns.GetFromName(name)
+		if err != nil {
+			done <- err
+			return
+		}
+		defer ns.Close()
+		if err := netns.Set(ns); err != nil {
+			done <- err
+			return
+		}
+		done <- f()
+	}()
+	return <-done
+}

@@ -1,0 +1,85 @@
+package podnet
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/sidecar/api"
+)
+
+// maxResult bounds a result file, which a device may write as it likes: 128
+// steps of 4 KiB and their names fit well.
+const maxResult = 1 << 20
+
+// readResult reads how far the program of a device container is. What is in the
+// folder comes from the device: no link is followed, nothing but a plain file is
+// opened, and no more is read than a result may have.
+func readResult(stateDir, container string) (stage.Result, error) {
+	var r stage.Result
+	path := filepath.Join(stateDir, stage.RunDir, container, stage.ResultFile)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return r, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return r, fmt.Errorf("%s is not a plain file", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxResult+1))
+	if err != nil {
+		return r, err
+	}
+	if len(data) > maxResult {
+		return r, fmt.Errorf("%s has more than %d bytes", path, maxResult)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return stage.Result{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// ownStage answers for a node of this Pod: mine is false for any other. A node
+// without a program is over with every stage when its sidecar has started.
+func (s *sidecar) ownStage(w stage.WaitFor) (over, mine bool) {
+	m := s.manifest()
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		if n.Name != w.Node {
+			continue
+		}
+		if !s.started() {
+			return false, true
+		}
+		if len(n.Containers) == 0 {
+			return true, true
+		}
+		for _, c := range n.Containers {
+			r, err := readResult(s.cfg.StateDir, c.Name)
+			if err == nil && slices.Contains(r.Over, w.Stage) {
+				return true, true
+			}
+		}
+		return false, true
+	}
+	return false, w.Pod == m.Pod && m.Pod != ""
+}
+
+// programs are the results of all device containers with a program.
+func (s *sidecar) programs() []api.Program {
+	var all []api.Program
+	for _, n := range s.manifest().Nodes {
+		for _, c := range n.Containers {
+			p := api.Program{Node: n.Name, Container: c.Name}
+			p.Result, _ = readResult(s.cfg.StateDir, c.Name)
+			all = append(all, p)
+		}
+	}
+	return all
+}

@@ -1,0 +1,189 @@
+package podnet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/wire"
+	"github.com/c9s-lab/c9s/sidecar/api"
+	"github.com/c9s-lab/c9s/sidecar/link"
+)
+
+// look is the sidecar's state at one moment.
+func (s *sidecar) look() (view, *gate, Fabric, error, time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now, s.gate, s.fabric, s.failed, s.when
+}
+
+// startup tells whether devices may start: interfaces are there and nothing has
+// to be waited for.
+func (s *sidecar) startup() (bool, string) {
+	v, g, fabric, failed, _ := s.look()
+	switch {
+	case !v.applied || g == nil:
+		if failed != nil {
+			return false, failed.Error()
+		}
+		return false, "links.json has not been applied yet"
+	case !v.mgmtMade:
+		return false, v.complaint
+	case fabric == nil:
+		return false, "the wires have not started"
+	}
+	open, linksOpen, waiting := g.state()
+	if !open {
+		return false, waiting
+	}
+	// Interfaces that wait for other nodes do not hold the device.
+	if linksOpen && !v.complete {
+		if v.complaint != "" {
+			return false, v.complaint
+		}
+		return false, "interfaces are being made"
+	}
+	return true, ""
+}
+
+func (s *sidecar) started() bool {
+	ok, _ := s.startup()
+	return ok
+}
+
+// ready is the truth about the links: all are made, and every wire whose both
+// ends are up carries frames.
+func (s *sidecar) ready() (bool, string) {
+	v, _, fabric, failed, _ := s.look()
+	switch {
+	case !v.applied:
+		if failed != nil {
+			return false, failed.Error()
+		}
+		return false, "links.json has not been applied yet"
+	case v.held:
+		return false, "interfaces wait for other nodes"
+	case fabric == nil:
+		return false, "the wires have not started"
+	case v.doc.Mgmt != nil && !v.mgmtMade:
+		return false, v.complaint
+	}
+	for _, st := range v.states {
+		if st.Err != nil {
+			return false, st.Err.Error()
+		}
+	}
+	names := map[string]string{}
+	for _, st := range v.states {
+		names[st.Leg] = st.Key.Node + ":" + st.Key.Name
+	}
+	for _, w := range fabric.Status().Wires {
+		if down, why := faulty(w); down {
+			return false, fmt.Sprintf("wire %d, %s: %s", w.ID, names[w.Leg], why)
+		}
+	}
+	return true, ""
+}
+
+// faulty tells whether a wire should carry frames and does not. An end that its
+// device has shut down is no fault, as long as the peer is heard.
+func faulty(w wire.WireStatus) (bool, string) {
+	if w.Up {
+		return false, ""
+	}
+	if w.PeerPod != "" && w.PeerEpoch == 0 {
+		return true, reason(w, "no session with "+w.PeerPod)
+	}
+	if w.LocalCarrier && w.RemoteCarrier {
+		return true, reason(w, "down")
+	}
+	return false, ""
+}
+
+func reason(w wire.WireStatus, other string) string {
+	if w.Reason != "" {
+		return w.Reason
+	}
+	return other
+}
+
+// live fails only where the loop is stuck.
+func (s *sidecar) live() (bool, string) {
+	at := s.passAt.Load()
+	if at == 0 {
+		return true, ""
+	}
+	if took := time.Since(time.Unix(0, at)); took > stuckAfter {
+		return false, fmt.Sprintf("the loop is stuck since %s", took.Round(time.Second))
+	}
+	return true, ""
+}
+
+func (s *sidecar) status() api.Status {
+	v, _, fabric, failed, when := s.look()
+	st := api.Status{
+		Version: api.Version, Sidecar: s.cfg.Version,
+		PodName: s.cfg.PodName, Namespace: s.cfg.Namespace, Worker: s.cfg.NodeName, Addresses: s.cfg.PodIPs,
+		Started: s.begun, Restarts: s.boot.Restarts, Links: v.digest, Programs: s.programs(), Interfaces: []api.Interface{},
+	}
+	st.Startup, st.StartupReason = s.startup()
+	st.Ready, st.ReadyReason = s.ready()
+	if failed != nil {
+		st.LastError, st.LastErrorAt = failed.Error(), when
+	}
+	if fabric != nil {
+		st.Fabric = fabric.Status()
+	}
+	if v.doc == nil {
+		return st
+	}
+	st.Lab, st.Pod = v.doc.Lab, v.doc.Pod
+	if m := v.doc.Mgmt; m != nil {
+		st.Mgmt = &api.Mgmt{Interface: m.Interface, IPv4: m.IPv4, IPv6: m.IPv6, Made: v.mgmtMade, Peers: s.peerList()}
+	}
+	if v.held {
+		for i := range v.doc.Interfaces {
+			st.Interfaces = append(st.Interfaces, heldInterface(&v.doc.Interfaces[i]))
+		}
+	}
+	for _, i := range v.states {
+		st.Interfaces = append(st.Interfaces, madeInterface(i))
+	}
+	return st
+}
+
+func heldInterface(i *links.Interface) api.Interface {
+	return api.Interface{Node: i.Node, Name: i.Name, State: api.StateHeld, MAC: i.MAC, MTU: i.MTU}
+}
+
+func madeInterface(i link.State) api.Interface {
+	out := api.Interface{
+		Node: i.Key.Node, Name: i.Key.Name, Kind: i.Kind, State: api.StateMade, Linux: i.Name, Index: i.Index,
+		Up: i.Up, Carrier: i.Carrier, MAC: i.MAC, MTU: i.MTU, Leg: i.Leg,
+	}
+	switch {
+	case i.Err != nil:
+		out.State, out.Error = api.StateFailed, i.Err.Error()
+	case i.Elsewhere:
+		out.State = api.StateElsewhere
+	}
+	return out
+}
+
+func (s *sidecar) peerList() []api.Peer {
+	s.mu.Lock()
+	peers := s.peers
+	s.mu.Unlock()
+	if peers == nil {
+		return nil
+	}
+	entries, err := peers.Entries()
+	if err != nil {
+		return nil
+	}
+	var all []api.Peer
+	for _, e := range entries {
+		all = append(all, api.Peer{Pod: e.Pod, Address: e.Remote})
+	}
+	return all
+}

@@ -1,0 +1,74 @@
+package podnet
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/sidecar/nft"
+)
+
+// poke is a wake-up that is never lost and never waits.
+type poke chan struct{}
+
+func newPoke() poke { return make(poke, 1) }
+
+func (p poke) poke() {
+	select {
+	case p <- struct{}{}:
+	default:
+	}
+}
+
+// watchFiles calls changed after something in one of the folders or files
+// changed. A ConfigMap's folder changes by a symbolic link that is replaced.
+func watchFiles(paths []string, changed func()) (stop func(), err error) {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("inotify: %w", err)
+	}
+	for _, p := range paths {
+		// What is not there is seen by the slow look at everything.
+		_, err := unix.InotifyAddWatch(fd, p, unix.IN_MOVED_TO|unix.IN_CREATE|unix.IN_CLOSE_WRITE|unix.IN_DELETE)
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			unix.Close(fd)
+			return nil, fmt.Errorf("watch %s: %w", p, err)
+		}
+	}
+	f := os.NewFile(uintptr(fd), "inotify")
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			if _, err := f.Read(buf); err != nil {
+				return
+			}
+			changed()
+		}
+	}()
+	return func() { f.Close() }, nil
+}
+
+// watchKernel calls changed after interfaces, addresses of ours or policy rules
+// changed. Routes are left out: a router's table may change a thousand times a
+// second; the sidecar's own routes are looked at now and then.
+func watchKernel(changed func()) (stop func(), err error) {
+	s, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE, unix.RTNLGRP_IPV4_NETCONF, unix.RTNLGRP_IPV6_NETCONF)
+	if err != nil {
+		return nil, fmt.Errorf("watch the kernel: %w", err)
+	}
+	go func() {
+		for {
+			_, _, err := s.Receive()
+			if err != nil && !errors.Is(err, unix.ENOBUFS) && !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
+				return
+			}
+			changed()
+		}
+	}()
+	return s.Close, nil
+}
+
+func watchFirewall(changed func()) (stop func(), err error) { return nft.Watch(changed) }

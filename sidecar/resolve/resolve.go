@@ -1,0 +1,218 @@
+// Package resolve finds the present addresses of other Pods of the lab: from the
+// directory that the controller fills, and from the cluster's DNS.
+package resolve
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+)
+
+// dnsAge is how long an answer of the DNS is believed, dnsFailAge how long a
+// failure; dnsPatience is for one question.
+const (
+	dnsAge      = 5 * time.Second
+	dnsFailAge  = time.Second
+	dnsPatience = 2 * time.Second
+)
+
+// maxCached bounds the answers that are kept.
+const maxCached = 4096
+
+// Resolver implements wire.Resolver.
+type Resolver struct {
+	dialer  net.Dialer
+	servers []string
+	search  []string
+
+	mu    sync.Mutex
+	known map[string][]netip.Addr
+	cache map[string]*answer
+}
+
+type answer struct {
+	done  chan struct{}
+	at    time.Time
+	addrs []netip.Addr
+	err   error
+}
+
+// New reads resolv.conf once: a device of the Pod may write its own later.
+// control prepares the sockets.
+func New(resolvConf string, control func(network, address string, c syscall.RawConn) error) *Resolver {
+	r := &Resolver{dialer: net.Dialer{Timeout: dnsPatience, Control: control}, cache: map[string]*answer{}}
+	r.servers, r.search = readResolvConf(resolvConf)
+	return r
+}
+
+func readResolvConf(path string) (servers, search []string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		if len(words) < 2 {
+			continue
+		}
+		switch words[0] {
+		case "nameserver":
+			if len(servers) < 3 {
+				servers = append(servers, net.JoinHostPort(words[1], "53"))
+			}
+		case "search", "domain":
+			search = words[1:]
+		}
+	}
+	return servers, search
+}
+
+// SetKnown takes the directory's addresses, and tells whether they are new.
+func (r *Resolver) SetKnown(pods map[string][]netip.Addr) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed := len(pods) != len(r.known)
+	for pod, addrs := range pods {
+		changed = changed || !slices.Equal(addrs, r.known[pod])
+	}
+	r.known = pods
+	return changed
+}
+
+// Forget makes the next Lookup of a Pod ask anew: its address did not answer.
+func (r *Resolver) Forget(pod string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.cache[links.WireService(pod)]; a != nil && !a.at.IsZero() {
+		delete(r.cache, links.WireService(pod))
+	}
+}
+
+// Lookup gives the addresses of a Pod: the directory's first, then the DNS'. No
+// address and no error means that it is not known yet.
+func (r *Resolver) Lookup(ctx context.Context, pod string) ([]netip.Addr, error) {
+	r.mu.Lock()
+	addrs := slices.Clone(r.known[pod])
+	r.mu.Unlock()
+	more, err := r.Name(ctx, links.WireService(pod))
+	for _, a := range more {
+		if !slices.Contains(addrs, a) {
+			addrs = append(addrs, a)
+		}
+	}
+	if len(addrs) > 0 {
+		return addrs, nil
+	}
+	var notFound *net.DNSError
+	if errors.As(err, &notFound) && notFound.IsNotFound {
+		return nil, nil
+	}
+	return nil, err
+}
+
+// Name asks the DNS for a name, in the search domains first where it has few
+// dots. Questions for one name at one time are one question.
+func (r *Resolver) Name(ctx context.Context, name string) ([]netip.Addr, error) {
+	if len(r.servers) == 0 {
+		return nil, nil
+	}
+	r.mu.Lock()
+	a := r.cache[name]
+	if a == nil || !a.at.IsZero() && time.Since(a.at) > age(a.err) {
+		if len(r.cache) >= maxCached {
+			clear(r.cache)
+		}
+		a = &answer{done: make(chan struct{})}
+		r.cache[name] = a
+		go r.ask(name, a)
+	}
+	r.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.addrs, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("look up %s: %w", name, ctx.Err())
+	}
+}
+
+func age(err error) time.Duration {
+	if err != nil {
+		return dnsFailAge
+	}
+	return dnsAge
+}
+
+func (r *Resolver) ask(name string, a *answer) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*dnsPatience)
+	defer cancel()
+	addrs, err := r.query(ctx, name)
+	r.mu.Lock()
+	a.addrs, a.err, a.at = addrs, err, time.Now()
+	r.mu.Unlock()
+	close(a.done)
+}
+
+// manyDots is from which on a name is first taken as it is; the kubelet's ndots.
+const manyDots = 5
+
+func (r *Resolver) query(ctx context.Context, name string) ([]netip.Addr, error) {
+	var names []string
+	if !strings.HasSuffix(name, ".") {
+		for _, domain := range r.search {
+			names = append(names, name+"."+strings.TrimSuffix(domain, ".")+".")
+		}
+		name += "."
+	}
+	if strings.Count(name, ".") > manyDots {
+		names = append([]string{name}, names...)
+	} else {
+		names = append(names, name)
+	}
+	var last error
+	for _, n := range names {
+		addrs, err := r.queryServers(ctx, n)
+		if err == nil && len(addrs) > 0 {
+			return addrs, nil
+		}
+		var dnsErr *net.DNSError
+		if err != nil && (last == nil || !errors.As(err, &dnsErr) || !dnsErr.IsNotFound) {
+			last = err
+		}
+	}
+	return nil, last
+}
+
+// queryServers asks the servers in turn. Go's resolver has the protocol; where it
+// connects to is decided here.
+func (r *Resolver) queryServers(ctx context.Context, fqdn string) ([]netip.Addr, error) {
+	var err error
+	for _, server := range r.servers {
+		resolver := net.Resolver{PreferGo: true, StrictErrors: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return r.dialer.DialContext(ctx, network, server)
+		}}
+		var addrs []netip.Addr
+		one, cancel := context.WithTimeout(ctx, dnsPatience)
+		addrs, err = resolver.LookupNetIP(one, "ip", fqdn)
+		cancel()
+		for i := range addrs {
+			addrs[i] = addrs[i].Unmap()
+		}
+		var dnsErr *net.DNSError
+		if err == nil || errors.As(err, &dnsErr) && dnsErr.IsNotFound {
+			return addrs, err
+		}
+	}
+	return nil, err
+}
