@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -154,11 +155,24 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 		}
 		return nil
 	}
+	changes, err := f.changes(ctx, world, in)
+	if errors.Is(err, errNo) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	if err := in.client.Apply(ctx, in.lab, cluster.ApplyOptions{DryRun: f.dryRun == "server", Tell: show.object}); err != nil {
 		return fail(fmt.Errorf("%w\nnot everything was applied; the same command goes on from here", err))
 	}
 	show.applied(f.dryRun == "server", time.Since(began))
-	if f.dryRun == "server" || !f.wait {
+	if f.dryRun == "server" {
+		return nil
+	}
+	if err := in.client.Settle(ctx, in.lab, changes); err != nil {
+		return fail(err)
+	}
+	if !f.wait {
 		return nil
 	}
 	waiting := ctx
@@ -176,4 +190,33 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 	}
 	show.ready(time.Since(began))
 	return nil
+}
+
+// errNo is the answer to a question that ends the command without harm.
+var errNo = errors.New("no")
+
+// changes finds what the deploy does to a lab that is there, and asks before
+// devices are stopped.
+func (f *deployFlags) changes(ctx context.Context, world IO, in *inCluster) (cluster.Diff, error) {
+	if in.existing.Lab == "" {
+		return cluster.Diff{}, nil
+	}
+	d, err := in.client.Diff(ctx, in.lab)
+	if err != nil {
+		return d, fail(err)
+	}
+	stops := d.Disruptive()
+	if f.output == "" {
+		for _, n := range stops {
+			fmt.Fprintf(world.Err, "  %s: %s (%s)\n", strings.Join(n.Nodes, ","), n.Action, strings.Join(n.Why, ", "))
+		}
+	}
+	if len(stops) == 0 || f.yes || f.dryRun != "none" {
+		return d, nil
+	}
+	ok, err := confirm(world, "Go on?")
+	if err == nil && !ok {
+		err = errNo
+	}
+	return d, err
 }

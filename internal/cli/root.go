@@ -108,7 +108,7 @@ Deployments, Services and ConfigMaps that run with kubectl alone.`,
 	root.SetOut(world.Out)
 	root.SetErr(world.Err)
 	root.AddCommand(
-		newDeploy(world), newDestroy(world), newRestart(world), newStop(world), newStart(world),
+		newDeploy(world), newDiff(world), newDestroy(world), newRestart(world), newStop(world), newStart(world),
 		newExec(world), newShell(world), newLogs(world), newStatus(world), newLabs(world), newController(world),
 		newRender(world), newValidate(world), newPlan(world), newGraph(world),
 		newKinds(world), newExplain(world), newImage(world), newVersion(world),

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+)
+
+type diffFlags struct {
+	labFlags
+	targetFlags
+	objects  bool
+	output   string
+	exitCode bool
+}
+
+func newDiff(world IO) *cobra.Command {
+	f := &diffFlags{}
+	cmd := &cobra.Command{
+		Use:   "diff [TOPO]",
+		Short: "Tell what a deploy would do to a lab that runs",
+		Long: `Diff tells, for each node, what 'c9s deploy' of this topology would do: nothing,
+live (links, services: the device goes on), restart, recreate, start, create or
+delete. Nothing is changed. --objects adds the difference of each object.`,
+		Example:           "  c9s diff topo.clab.yml\n  c9s diff topo.clab.yml --objects",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTopo,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), world, args)
+		},
+	}
+	f.labFlags.add(cmd)
+	f.targetFlags.add(cmd)
+	fs := cmd.Flags()
+	fs.BoolVar(&f.objects, "objects", false, "print the difference of each object too")
+	fs.StringVarP(&f.output, "output", "o", "", "json for machine-readable output")
+	fs.BoolVar(&f.exitCode, "exit-code", false, "end with 1 if anything would change")
+	return cmd
+}
+
+func (f *diffFlags) run(ctx context.Context, world IO, args []string) error {
+	if f.output != "" && f.output != "json" {
+		return fmt.Errorf("--output %q: use json", f.output)
+	}
+	in, err := f.prepareLab(ctx, world, &f.targetFlags, args)
+	if err != nil {
+		return err
+	}
+	d, err := in.client.Diff(ctx, in.lab)
+	if err != nil {
+		return fail(err)
+	}
+	if f.output == "json" {
+		err = printJSON(world.Out, struct {
+			Lab   string             `json:"lab"`
+			Nodes []cluster.NodeDiff `json:"nodes"`
+		}{in.lab.Name, d.Nodes})
+	} else {
+		err = f.print(world, d)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if f.exitCode && len(d.Objects) > 0 {
+		return errFailed
+	}
+	return nil
+}
+
+func (f *diffFlags) print(world IO, d cluster.Diff) error {
+	t := printers.GetNewTabWriter(world.Out)
+	fmt.Fprintln(t, "NODE\tACTION\tWHY")
+	for _, n := range d.Nodes {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", strings.Join(n.Nodes, ","), n.Action, strings.Join(n.Why, ", "))
+	}
+	if d.Lab {
+		fmt.Fprintln(t, "(lab)\tlive\tnames, allocations, controller or keys; no device notices")
+	}
+	if err := t.Flush(); err != nil || !f.objects {
+		return err
+	}
+	for _, o := range d.Objects {
+		if strings.HasPrefix(o.Object, "Secret/") {
+			fmt.Fprintf(world.Out, "\n%s changes (not shown)\n", o.Object)
+			continue
+		}
+		text, err := objectDiff(o)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(world.Out, "\n%s", text)
+	}
+	return nil
+}
+
+func objectDiff(o cluster.ObjectDiff) (string, error) {
+	lines := func(m map[string]any) ([]string, error) {
+		if m == nil {
+			return nil, nil
+		}
+		data, err := yaml.Marshal(m)
+		return difflib.SplitLines(string(data)), err
+	}
+	before, err := lines(o.Live)
+	if err != nil {
+		return "", err
+	}
+	after, err := lines(o.Merged)
+	if err != nil {
+		return "", err
+	}
+	return difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+		A: before, B: after, FromFile: "live/" + o.Object, ToFile: "deploy/" + o.Object, Context: 3,
+	})
+}

@@ -1,0 +1,348 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/c9s-lab/c9s/pkg/render"
+)
+
+// Action is what a deploy does to a node.
+type Action string
+
+// The actions, from the least to the most.
+const (
+	ActionNone     Action = "nothing"
+	ActionLive     Action = "live"     // links, services, names: the device goes on
+	ActionRestart  Action = "restart"  // a new Pod, since the kind takes its links at its start
+	ActionRecreate Action = "recreate" // a new Pod, since what it runs has changed
+	ActionStart    Action = "start"    // it was stopped
+	ActionCreate   Action = "create"
+	ActionDelete   Action = "delete"
+)
+
+// disrupts tells whether a device that runs is stopped by it.
+func (a Action) disrupts() bool {
+	return a == ActionRestart || a == ActionRecreate || a == ActionDelete
+}
+
+// NodeDiff is what a deploy would do to one Pod.
+type NodeDiff struct {
+	Pod    string   `json:"pod"`
+	Nodes  []string `json:"nodes"`
+	Action Action   `json:"action"`
+	// Why are the objects that change, in words: "links", "image", "files".
+	Why []string `json:"why,omitempty"`
+
+	// links tells that links.json changes, mode how the kind takes that.
+	links bool
+	mode  string
+}
+
+// ObjectDiff is one object that a deploy would change; Live is nil for a new one,
+// Merged for one that goes.
+type ObjectDiff struct {
+	Object string
+	Live   map[string]any
+	Merged map[string]any
+}
+
+// Diff is what a deploy would do.
+type Diff struct {
+	Nodes   []NodeDiff
+	Objects []ObjectDiff
+	// Lab tells that objects of the lab as a whole change (directory, secrets,
+	// controller); no device notices.
+	Lab bool
+}
+
+// Disruptive are the nodes whose devices would stop.
+func (d Diff) Disruptive() []NodeDiff {
+	return slices.DeleteFunc(slices.Clone(d.Nodes), func(n NodeDiff) bool { return !n.Action.disrupts() })
+}
+
+// Diff asks the API server what an apply would make of each object (a server-side
+// dry-run), and compares.
+func (c *Client) Diff(ctx context.Context, l *Lab) (Diff, error) {
+	live, err := c.live(ctx, l)
+	if err != nil {
+		return Diff{}, err
+	}
+	objects := make([]ObjectDiff, len(l.objects))
+	var (
+		wg    sync.WaitGroup
+		slots = make(chan struct{}, 16)
+		errs  = make([]error, len(l.objects))
+	)
+	for i, u := range l.objects {
+		key := objectKey(u)
+		objects[i].Object = key
+		there := live[key]
+		if there == nil {
+			objects[i].Merged = clean(u)
+			continue
+		}
+		objects[i].Live = clean(there)
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			merged, err := c.dryRun(ctx, l, u)
+			if err != nil {
+				errs[i] = fmt.Errorf("%s: %w", key, err)
+				return
+			}
+			objects[i].Merged = clean(merged)
+		}()
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return Diff{}, err
+	}
+	wanted := map[string]bool{}
+	for _, u := range l.objects {
+		wanted[objectKey(u)] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(live)) {
+		if !wanted[key] {
+			objects = append(objects, ObjectDiff{Object: key, Live: clean(live[key])})
+		}
+	}
+	return judgeDiff(objects), nil
+}
+
+func objectKey(u *unstructured.Unstructured) string { return u.GetKind() + "/" + u.GetName() }
+
+// live are the lab's objects in the cluster.
+func (c *Client) live(ctx context.Context, l *Lab) (map[string]*unstructured.Unstructured, error) {
+	out := map[string]*unstructured.Unstructured{}
+	for kind, gvr := range resources {
+		list, err := c.Dynamic.Resource(gvr).Namespace(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=c9s"})
+		if apierrors.IsForbidden(err) && !slices.Contains(l.kinds(), kind) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s of namespace %s: %w", gvr.Resource, l.Namespace, err)
+		}
+		for i := range list.Items {
+			u := &list.Items[i]
+			u.SetKind(kind)
+			u.SetAPIVersion(gvr.GroupVersion().String())
+			meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: u.GetAnnotations(), Labels: u.GetLabels()}}
+			if owns(l, meta) && u.GetName() != InventoryName {
+				out[objectKey(u)] = u
+			}
+		}
+	}
+	return out, nil
+}
+
+func (c *Client) dryRun(ctx context.Context, l *Lab, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	wanted := u.DeepCopy()
+	annotations := wanted.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[owningInventory] = inventoryID(l.Namespace, l.Name)
+	wanted.SetAnnotations(annotations)
+	return c.Dynamic.Resource(resources[u.GetKind()]).Namespace(l.Namespace).
+		Apply(ctx, u.GetName(), wanted, metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
+}
+
+// incidental are annotations that say where an object comes from, and change
+// without anything else: a line more above a node moves them.
+var incidental = []string{
+	render.AnnotationSource, render.AnnotationPlanner, render.AnnotationVersion, owningInventory, "deployment.kubernetes.io/revision",
+}
+
+// clean leaves out what the API server keeps for itself.
+func clean(u *unstructured.Unstructured) map[string]any {
+	o := u.DeepCopy().Object
+	delete(o, "status")
+	meta, _ := o["metadata"].(map[string]any)
+	for _, field := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink"} {
+		delete(meta, field)
+	}
+	if annotations, ok := meta["annotations"].(map[string]any); ok {
+		for _, name := range incidental {
+			delete(annotations, name)
+		}
+		if len(annotations) == 0 {
+			delete(meta, "annotations")
+		}
+	}
+	return o
+}
+
+// judgeDiff finds each node's action from what changes of its objects.
+func judgeDiff(objects []ObjectDiff) Diff {
+	var d Diff
+	nodes := map[string]*NodeDiff{}
+	for _, o := range objects {
+		labels := objectLabels(o)
+		pod := labels[render.LabelPod]
+		if pod == "" {
+			if !reflect.DeepEqual(o.Live, o.Merged) {
+				d.Lab = true
+				d.Objects = append(d.Objects, o)
+			}
+			continue
+		}
+		n := nodes[pod]
+		if n == nil {
+			n = &NodeDiff{Pod: pod, Action: ActionNone}
+			nodes[pod] = n
+		}
+		kind, name, _ := strings.Cut(o.Object, "/")
+		if kind == "Deployment" && name == pod {
+			n.Nodes = strings.Split(annotation(o, render.AnnotationNodeName), ",")
+			n.mode = annotation(o, render.AnnotationLinkApply)
+		}
+		if reflect.DeepEqual(o.Live, o.Merged) {
+			continue
+		}
+		d.Objects = append(d.Objects, o)
+		n.note(o, kind, name)
+	}
+	for _, pod := range slices.Sorted(maps.Keys(nodes)) {
+		n := nodes[pod]
+		if n.Nodes == nil { // objects of a node that is half there
+			n.Nodes = []string{pod}
+		}
+		if n.links {
+			action := linkActions[n.mode]
+			if action == "" {
+				action = ActionLive
+			}
+			n.raise(action, "links")
+		}
+		slices.Sort(n.Why)
+		n.Why = slices.Compact(n.Why)
+		d.Nodes = append(d.Nodes, *n)
+	}
+	return d
+}
+
+func objectLabels(o ObjectDiff) map[string]string {
+	m := o.Merged
+	if m == nil {
+		m = o.Live
+	}
+	return (&unstructured.Unstructured{Object: m}).GetLabels()
+}
+
+func annotation(o ObjectDiff, name string) string {
+	m := o.Merged
+	if m == nil {
+		m = o.Live
+	}
+	return (&unstructured.Unstructured{Object: m}).GetAnnotations()[name]
+}
+
+// rank orders actions: the greatest of a Pod's objects is its own.
+var rank = map[Action]int{ActionNone: 0, ActionLive: 1, ActionStart: 2, ActionRestart: 3, ActionRecreate: 4, ActionCreate: 5, ActionDelete: 5}
+
+func (n *NodeDiff) raise(a Action, why string) {
+	if rank[a] > rank[n.Action] {
+		n.Action = a
+	}
+	n.Why = append(n.Why, why)
+}
+
+// note takes one changed object of the Pod into account.
+func (n *NodeDiff) note(o ObjectDiff, kind, name string) {
+	switch {
+	case kind == "Deployment" && o.Live == nil:
+		n.raise(ActionCreate, "new")
+	case kind == "Deployment" && o.Merged == nil:
+		n.raise(ActionDelete, "gone from the topology")
+	case kind == "Deployment":
+		n.deployment(o)
+	case kind == "ConfigMap" && name == n.Pod+"-links":
+		if o.Live != nil && o.Merged != nil {
+			n.links = true
+		}
+	case kind == "Service":
+		n.raise(ActionLive, "services")
+	case kind == "Secret" && strings.HasSuffix(name, "-tls"):
+		n.raise(ActionLive, "certificate")
+	}
+	// Files and plans are known by their digest: the Deployment names them.
+}
+
+// linkActions are the actions that a change of links asks for, by the mode on the
+// Deployment.
+var linkActions = map[string]Action{"restart": ActionRestart, "recreate": ActionRecreate}
+
+func (n *NodeDiff) deployment(o ObjectDiff) {
+	before, after := template(o.Live), template(o.Merged)
+	if !reflect.DeepEqual(before, after) {
+		n.raise(ActionRecreate, strings.Join(whatChanged(before, after), ", "))
+		return
+	}
+	if replicas(o.Live) == 0 && replicas(o.Merged) > 0 {
+		n.raise(ActionStart, "it was stopped")
+		return
+	}
+	n.raise(ActionLive, "metadata")
+}
+
+func template(o map[string]any) map[string]any {
+	t, _, _ := unstructured.NestedMap(o, "spec", "template")
+	return t
+}
+
+func replicas(o map[string]any) int64 {
+	n, _, _ := unstructured.NestedInt64(o, "spec", "replicas")
+	return n
+}
+
+// whatChanged names what of a Pod's template is different.
+func whatChanged(before, after map[string]any) []string {
+	var out []string
+	staged := func(t map[string]any) string {
+		s, _, _ := unstructured.NestedString(t, "metadata", "annotations", render.AnnotationStaged)
+		return s
+	}
+	if staged(before) != staged(after) {
+		out = append(out, "files or commands")
+	}
+	for _, part := range []struct{ field, word string }{{"image", "image"}, {"env", "env"}, {"resources", "resources"}, {"volumeMounts", "mounts"}, {"command", "command"}, {"args", "command"}} {
+		if !reflect.DeepEqual(containerFields(before, part.field), containerFields(after, part.field)) {
+			out = append(out, part.word)
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, "Pod")
+	}
+	return slices.Compact(out)
+}
+
+func containerFields(t map[string]any, field string) string {
+	var all []any
+	for _, list := range []string{"initContainers", "containers"} {
+		containers, _, _ := unstructured.NestedSlice(t, "spec", list)
+		for _, c := range containers {
+			if m, ok := c.(map[string]any); ok {
+				all = append(all, m["name"], m[field])
+			}
+		}
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
