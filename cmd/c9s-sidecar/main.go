@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,8 +17,12 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/render/stage"
 	"github.com/c9s-lab/c9s/sidecar/execute"
+	"github.com/c9s-lab/c9s/sidecar/podnet"
 	"github.com/c9s-lab/c9s/sidecar/prepare"
 )
+
+// Version is set by the build, and is c9s' own.
+var Version = "dev"
 
 // usage is in one place, since it is short.
 const usage = `Usage:
@@ -61,6 +66,21 @@ func run(ctx context.Context, args []string) error {
 		return prepare.Run(prepare.Paths{})
 	case "exec":
 		return runExec(ctx, args)
+	case "wire":
+		config, err := podnet.FromEnv()
+		if err != nil {
+			return err
+		}
+		config.Version = Version
+		return podnet.Run(ctx, config)
+	case "status":
+		s, err := podnet.Status(ctx)
+		if err != nil {
+			return err
+		}
+		enc := json.NewEncoder(os.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(s)
 	case "idle":
 		<-ctx.Done()
 		return nil

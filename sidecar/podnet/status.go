@@ -149,7 +149,27 @@ func (s *sidecar) status() api.Status {
 	for _, i := range v.states {
 		st.Interfaces = append(st.Interfaces, madeInterface(i))
 	}
+	nameFarEnds(st.Interfaces, v.doc.Interfaces)
 	return st
+}
+
+// nameFarEnds adds what links.json says of the other ends.
+func nameFarEnds(out []api.Interface, want []links.Interface) {
+	type key struct{ node, name string }
+	by := map[key]*links.Interface{}
+	for i := range want {
+		by[key{want[i].Node, want[i].Name}] = &want[i]
+	}
+	for i := range out {
+		w := by[key{out[i].Node, out[i].Name}]
+		switch {
+		case w == nil:
+		case w.Wire != nil:
+			out[i].Wire, out[i].PeerNode, out[i].PeerInterface = w.Wire.ID, w.Wire.PeerNode, w.Wire.PeerInterface
+		case w.Local != nil:
+			out[i].Wire, out[i].PeerNode, out[i].PeerInterface = w.Local.ID, w.Local.PeerNode, w.Local.PeerInterface
+		}
+	}
 }
 
 func heldInterface(i *links.Interface) api.Interface {
