@@ -59,7 +59,7 @@ type leg struct {
 	keep             bool // no desire
 	sock             *legSocket
 	sockIndex        int
-	reader           *legReader
+	reader           *legSource
 	failed           string
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type Fabric struct {
 	sock  *underlaySocket
 	base  time.Time
 	stop  *stopper
+	poll  *poller
 	ctx   context.Context
 	abort context.CancelFunc
 
@@ -85,6 +87,9 @@ func New(opt Options) (*Fabric, error) {
 	if f.sock, err = openUnderlay(opt.Port, opt.Mark, !opt.noOffload && !opt.noSegment); err != nil {
 		return nil, err
 	}
+	if f.poll, err = newPoller(f); err != nil {
+		return nil, err
+	}
 	f.gso.Store(f.sock.gso)
 	var caps uint32
 	if opt.Encrypt {
@@ -112,7 +117,12 @@ func poke(c chan struct{}) {
 func (f *Fabric) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, f.end)()
 	failed := make(chan error, 1)
-	f.running.Go(func() { newReceiver(f).run(f.stop) })
+	if err := f.poll.add(&newReceiver(f).src); err != nil {
+		return err
+	}
+	for range max(2, min(4, runtime.NumCPU())) {
+		f.running.Go(f.poll.run)
+	}
 	f.running.Go(f.tickLoop)
 	f.running.Go(f.resolveLoop)
 	f.running.Go(func() {
@@ -140,6 +150,7 @@ func (f *Fabric) Close() error {
 	f.closed.Do(func() {
 		f.end()
 		f.running.Wait()
+		f.poll.close()
 		f.sock.close()
 		f.stop.close()
 		f.ns.close()

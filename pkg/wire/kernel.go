@@ -189,8 +189,7 @@ func (k *kernelWorker) attach(w *wireEnd, i, index int) error {
 	if err != nil {
 		return err
 	}
-	r := &legReader{f: f, sock: sock, drops: &w.drops}
-	r.pass, r.flush = f.passer(w, i)
+	r := &legSource{f: f, sock: sock, drops: &w.drops, pass: f.entry(w, i)}
 	f.mu.Lock()
 	l.sock, l.sockIndex, l.reader = sock, index, r
 	plain := w.want.Plain

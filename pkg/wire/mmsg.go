@@ -53,7 +53,9 @@ type rxBatch struct {
 	vnet  [slots][vnetHdrLen + 6]byte
 	ctrl  [slots][controlLen]byte
 	names [slots]rawAddr
-	want  int // how many to ask for
+	want  int     // how many to ask for
+	laid  [2]bool // how they are laid out
+	ready bool
 }
 
 func newRxBatch() (*rxBatch, error) {
@@ -61,7 +63,7 @@ func newRxBatch() (*rxBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rxBatch{mem: mem, want: slots}, nil
+	return &rxBatch{mem: mem}, nil
 }
 
 func (r *rxBatch) free() { unix.Munmap(r.mem) }
@@ -71,7 +73,12 @@ func (r *rxBatch) slot(i int) []byte { return r.mem[i*slotSize : (i+1)*slotSize 
 
 // prepare lays the messages out: for a leg, the virtio-net header apart from the
 // frame; for the underlay, the sender's address.
-func (r *rxBatch) prepare(vnet, names bool) {
+func (r *rxBatch) prepare(vnet, names bool, want int) {
+	r.want = want
+	if r.laid == [2]bool{vnet, names} && r.ready {
+		return
+	}
+	r.laid, r.ready = [2]bool{vnet, names}, true
 	for i := range r.msgs {
 		iov := &r.iovs[i]
 		h := &r.msgs[i].Hdr
@@ -113,10 +120,8 @@ func (r *rxBatch) recv(fd int) (int, unix.Errno) {
 	}
 }
 
-// adapt sets how much the next call asks for, by what this one brought.
-func (r *rxBatch) adapt(n, bytes int) {
-	r.want = min(slots, max(2, batchBytes/max(1, bytes/n)))
-}
+// wanted is how much the next call should ask for, by what the last one brought.
+func wanted(n, bytes int) int { return min(slots, max(2, batchBytes/max(1, bytes/n))) }
 
 // cmsg finds a control message of message i.
 func (r *rxBatch) cmsg(i int, level, kind int32) []byte {
@@ -167,7 +172,6 @@ type txBatch struct {
 	fd    int
 	n     int // messages
 	niov  int
-	open  bool // the last message is not finished
 	msgs  [txMsgs]unix.Mmsghdr
 	iovs  [txIovs]unix.Iovec
 	ctrl  [txMsgs][24]byte

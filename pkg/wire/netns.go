@@ -53,16 +53,3 @@ func newStopper() (*stopper, error) {
 func (s *stopper) stop() { unix.Write(s.fd, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
 func (s *stopper) close() { unix.Close(s.fd) }
-
-// wait returns when fd can be read, has an error, or after timeout milliseconds
-// (-1: never); true when stopped.
-func (s *stopper) wait(fd, timeout int) bool {
-	p := [2]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(s.fd), Events: unix.POLLIN}}
-	for {
-		_, err := unix.Poll(p[:], timeout)
-		if err == unix.EINTR {
-			continue
-		}
-		return p[1].Revents != 0
-	}
-}

@@ -16,67 +16,52 @@ func (w *wireEnd) outs(i int) *atomic.Pointer[legOut] {
 	return &w.localOut
 }
 
-// passer gives what is done with the frames that leg i's device sends.
-func (f *Fabric) passer(w *wireEnd, i int) (pass func(vnet, frame []byte), flush func()) {
-	direct, flush := f.exit(w, i)
-	return func(vnet, frame []byte) {
+// entry takes the frames that leg i's device sends.
+func (f *Fabric) entry(w *wireEnd, i int) func(m *mover, vnet, frame []byte) {
+	direct := f.exit(w, i)
+	return func(m *mover, vnet, frame []byte) {
 		if d := w.line[i].Load(); d != nil {
 			d.take(vnet, frame)
 			return
 		}
-		direct(vnet, frame)
-	}, flush
+		direct(m, vnet, frame)
+	}
 }
 
 // exit leads from leg i to the other end: the peer, or the other leg.
-func (f *Fabric) exit(w *wireEnd, i int) (pass func(vnet, frame []byte), flush func()) {
+func (f *Fabric) exit(w *wireEnd, i int) func(m *mover, vnet, frame []byte) {
 	if w.local() {
 		return f.relay(w, i)
 	}
-	s := newSender(f)
-	return func(vnet, frame []byte) {
+	return func(m *mover, vnet, frame []byte) {
 		p := w.path.Load()
 		if p == nil {
 			w.drops.add(dropNoSession)
 			return
 		}
-		s.frame(w, p, vnet, frame)
-	}, s.flush
+		m.send.frame(w, p, vnet, frame)
+	}
 }
 
 // relay leads to the other leg.
-func (f *Fabric) relay(w *wireEnd, i int) (pass func(vnet, frame []byte), flush func()) {
-	d := newDeliverer()
-	locked := false
-	pass = func(vnet, frame []byte) {
-		if !locked {
-			// The other leg's socket must not be closed until it is written to.
-			f.rxMu.Lock()
-			locked = true
-		}
+func (f *Fabric) relay(w *wireEnd, i int) func(m *mover, vnet, frame []byte) {
+	frames, bytes := &w.txFrames, &w.txBytes
+	if i == 1 {
+		frames, bytes = &w.rxFrames, &w.rxBytes
+	}
+	return func(m *mover, vnet, frame []byte) {
+		m.hold(f)
 		to := w.outs(1 - i).Load()
 		if to == nil {
 			w.drops.add(dropDown)
 			return
 		}
-		if i == 0 {
-			w.txFrames.Add(1)
-			w.txBytes.Add(uint64(len(frame)))
-		} else {
-			w.rxFrames.Add(1)
-			w.rxBytes.Add(uint64(len(frame)))
-		}
+		frames.Add(1)
+		bytes.Add(uint64(len(frame)))
 		if len(vnet) > 0 && vnet[0]|vnet[1] == 0 {
 			vnet = nil
 		}
-		d.parts(to, vnet, frame, nil)
-	}
-	return pass, func() {
-		d.flush()
-		if locked {
-			f.rxMu.Unlock()
-			locked = false
-		}
+		m.del.parts(to, vnet, frame, nil)
 	}
 }
 
@@ -97,8 +82,8 @@ func (k *kernelWorker) lines(w *wireEnd) {
 		case d != nil:
 			d.set(*want)
 		default:
-			pass, flush := f.exit(w, i)
-			w.line[i].Store(newDelayLine(f.now, *want, &w.drops, func(b []byte) { pass(nil, b) }, flush))
+			exit, m := f.exit(w, i), newMover(f)
+			w.line[i].Store(newDelayLine(f.now, *want, &w.drops, func(b []byte) { exit(m, nil, b) }, m.flush))
 		}
 	}
 }

@@ -4,7 +4,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +18,8 @@ type receiver struct {
 	waiting map[*wireEnd]bool // have incomplete frames
 	done    []*partial        // may be put back after the next flush
 	cur     gather
-	batch   *rxBatch
+	want    int
+	src     source
 }
 
 // gather is a frame whose fragments have come in order so far: they are already
@@ -36,51 +36,35 @@ type gather struct {
 }
 
 func newReceiver(f *Fabric) *receiver {
-	return &receiver{f: f, del: newDeliverer(), waiting: map[*wireEnd]bool{}}
-}
-
-// run reads until the fabric is closed.
-func (r *receiver) run(stop *stopper) {
-	for {
-		timeout := -1
-		if len(r.waiting) > 0 {
-			timeout = int(partialLife/time.Millisecond) / 2
+	r := &receiver{f: f, del: newDeliverer(), waiting: map[*wireEnd]bool{}, want: slots}
+	r.src.fd, r.src.drain = f.sock.fd, r.drain
+	f.poll.expire = func(m *mover) {
+		if r.src.take() {
+			r.expire()
+			f.poll.serve(&r.src, m, false)
 		}
-		if stop.wait(r.f.sock.fd, timeout) {
-			return
-		}
-		if !r.drain() {
-			return
-		}
-		r.expire()
 	}
+	return r
 }
 
-// drain reads what is there.
-func (r *receiver) drain() bool {
+// drain reads a batch.
+func (r *receiver) drain(*mover) bool {
 	b, err := r.f.batches.get()
 	if err != nil {
-		r.f.opt.Log.Error("no memory for receiving", "error", err)
-		time.Sleep(100 * time.Millisecond)
-		return true
+		return false
 	}
 	defer r.f.batches.put(b)
-	b.want = slots
-	b.prepare(false, true)
-	for {
-		n, e := b.recv(r.f.sock.fd)
-		if n == 0 {
-			return e == unix.EAGAIN || e == 0 || r.f.ctx.Err() == nil
-		}
-		want := b.want
-		r.f.rxMu.Lock()
-		bytes := r.process(b, n)
-		r.f.rxMu.Unlock()
-		b.adapt(n, bytes)
-		if n < want && len(r.waiting) == 0 {
-			return true
-		}
+	b.prepare(false, true, r.want)
+	n, _ := b.recv(r.f.sock.fd)
+	if n == 0 {
+		return false
 	}
+	r.f.rxMu.Lock()
+	bytes := r.process(b, n)
+	r.f.rxMu.Unlock()
+	r.want = wanted(n, bytes)
+	r.f.poll.waiting.Store(len(r.waiting) > 0)
+	return n == b.want
 }
 
 // process takes a batch; what it holds is written to the legs when it returns.
@@ -315,11 +299,8 @@ func (r *receiver) salvage(w *wireEnd, p *partial) {
 	})
 }
 
-// expire gives up frames whose time is over.
+// expire gives up frames whose time is over. The receiver must be the caller's.
 func (r *receiver) expire() {
-	if len(r.waiting) == 0 {
-		return
-	}
 	r.f.rxMu.Lock()
 	defer r.f.rxMu.Unlock()
 	now := r.f.now()
@@ -329,6 +310,7 @@ func (r *receiver) expire() {
 		}
 	}
 	r.flush()
+	r.f.poll.waiting.Store(len(r.waiting) > 0)
 }
 
 func (r *receiver) count(w *wireEnd, h *dataHeader) {

@@ -1,0 +1,218 @@
+//go:build linux
+
+package wire
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// All sockets of the datapath are read by a few workers. One of them, the leader,
+// waits for all sockets (epoll, edge-triggered). On little traffic it does all the
+// work itself: what comes back at once, as the answer to a frame that it just
+// delivered, is read by the thread that is awake anyway, and no other one is
+// woken. When it falls behind, another worker leads meanwhile.
+
+const (
+	// spinTime is how long the leader looks for more before it sleeps: to wake a
+	// sleeping virtual processor takes longer than that.
+	spinTime = 20 * time.Microsecond
+	// expireEvery is how often incomplete frames are looked after, if there are any.
+	expireEvery = 50 // milliseconds
+)
+
+// source is a socket that is read.
+type source struct {
+	fd int
+	// drain reads one batch; it tells whether there may be more.
+	drain func(m *mover) bool
+	// state keeps a source with one worker at a time.
+	state atomic.Int32
+}
+
+const (
+	sourceIdle  int32 = iota
+	sourceBusy        // a worker reads it
+	sourceAgain       // and there came more
+	sourceEnded
+)
+
+// mover is what one goroutine needs to move frames: batches to both sides.
+type mover struct {
+	send *sender
+	del  *deliverer
+	// locked tells that rxMu is held, for the legs that del writes to.
+	locked bool
+	events [32]unix.EpollEvent
+}
+
+func newMover(f *Fabric) *mover { return &mover{send: newSender(f), del: newDeliverer()} }
+
+// hold keeps legs from being closed until flush.
+func (m *mover) hold(f *Fabric) {
+	if !m.locked {
+		f.rxMu.Lock()
+		m.locked = true
+	}
+}
+
+func (m *mover) flush() {
+	m.send.flush()
+	m.del.flush()
+	if m.locked {
+		m.send.f.rxMu.Unlock()
+		m.locked = false
+	}
+}
+
+// poller is the sources and their leader.
+type poller struct {
+	f    *Fabric
+	fd   int
+	lead sync.Mutex
+	// waiting tells that frames are incomplete and expire is to be called.
+	waiting atomic.Bool
+	expire  func(m *mover)
+
+	mu      sync.RWMutex
+	sources map[int32]*source
+}
+
+func newPoller(f *Fabric) (*poller, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	p := &poller{f: f, fd: fd, sources: map[int32]*source{}}
+	// Level-triggered and never read: it ends all workers.
+	if err := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, f.stop.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(f.stop.fd)}); err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	return p, nil
+}
+
+func (p *poller) add(s *source) error {
+	p.mu.Lock()
+	p.sources[int32(s.fd)] = s
+	p.mu.Unlock()
+	const edge = 1 << 31 // EPOLLET
+	if err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, s.fd, &unix.EpollEvent{Events: unix.EPOLLIN | edge, Fd: int32(s.fd)}); err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	return nil
+}
+
+// remove returns when nobody reads the source any more.
+func (p *poller) remove(s *source) {
+	unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, s.fd, nil)
+	p.mu.Lock()
+	if p.sources[int32(s.fd)] == s {
+		delete(p.sources, int32(s.fd))
+	}
+	p.mu.Unlock()
+	for !s.state.CompareAndSwap(sourceIdle, sourceEnded) {
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+func (p *poller) source(fd int32) *source {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.sources[fd]
+}
+
+func (p *poller) close() { unix.Close(p.fd) }
+
+// run is a worker.
+func (p *poller) run() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	m := newMover(p.f)
+	for {
+		p.lead.Lock()
+		n := p.wait(m)
+		leads := true
+		for _, e := range m.events[:n] {
+			if int(e.Fd) == p.f.stop.fd {
+				if leads {
+					p.lead.Unlock()
+				}
+				return
+			}
+			if s := p.source(e.Fd); s != nil && s.take() {
+				leads = p.serve(s, m, leads)
+			}
+		}
+		if leads && n == 0 {
+			p.expire(m)
+		}
+		if leads {
+			p.lead.Unlock()
+		}
+	}
+}
+
+// take makes the caller the source's reader, unless there is one.
+func (s *source) take() bool {
+	for {
+		switch s.state.Load() {
+		case sourceIdle:
+			if s.state.CompareAndSwap(sourceIdle, sourceBusy) {
+				return true
+			}
+		case sourceBusy:
+			if s.state.CompareAndSwap(sourceBusy, sourceAgain) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+}
+
+// serve reads a source until it is empty. Who finds much to read lets another
+// worker lead.
+func (p *poller) serve(s *source, m *mover, leads bool) bool {
+	for {
+		for s.drain(m) {
+			if leads {
+				p.lead.Unlock()
+				leads = false
+			}
+		}
+		if s.state.CompareAndSwap(sourceBusy, sourceIdle) {
+			return leads
+		}
+		s.state.CompareAndSwap(sourceAgain, sourceBusy)
+	}
+}
+
+// wait returns the sources with something to read; none after a timeout.
+func (p *poller) wait(m *mover) int {
+	for start := time.Now(); ; {
+		n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&m.events)), uintptr(len(m.events)), 0, 0, 0)
+		if e == 0 && n > 0 {
+			return int(n)
+		}
+		if time.Since(start) >= spinTime {
+			break
+		}
+	}
+	timeout := -1
+	if p.waiting.Load() {
+		timeout = expireEvery
+	}
+	for {
+		n, err := unix.EpollWait(p.fd, m.events[:], timeout)
+		if err == unix.EINTR {
+			continue
+		}
+		return max(0, n)
+	}
+}
