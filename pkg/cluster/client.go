@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,6 +57,11 @@ func Connect(ctx context.Context, t Target) (*Client, error) {
 		c.WarningHandler = rest.NoWarnings{}
 		return c
 	}
+	raw, err := flags.ToRawKubeConfigLoader().RawConfig()
+	if err == nil && len(raw.Contexts) == 0 && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		// kubectl would try http://localhost:8080.
+		return nil, notConfigured(clientcmd.ErrEmptyConfig)
+	}
 	config, err := flags.ToRESTConfig()
 	if err != nil {
 		return nil, notConfigured(err)
@@ -70,11 +76,9 @@ func Connect(ctx context.Context, t Target) (*Client, error) {
 	if c.Namespace, _, err = flags.ToRawKubeConfigLoader().Namespace(); err != nil {
 		return nil, err
 	}
-	if raw, err := flags.ToRawKubeConfigLoader().RawConfig(); err == nil {
-		c.Context = raw.CurrentContext
-		if t.Context != "" {
-			c.Context = t.Context
-		}
+	c.Context = raw.CurrentContext
+	if t.Context != "" {
+		c.Context = t.Context
 	}
 	return c, c.reachable(ctx)
 }

@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	utilexec "k8s.io/client-go/util/exec"
 	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
 )
@@ -30,7 +33,7 @@ func (c *Client) Exec(ctx context.Context, namespace, pod, container string, arg
 		Command:   argv,
 		Executor:  &kubectlexec.DefaultRemoteExecutor{},
 		PodClient: c.Typed.CoreV1(),
-		Config:    c.Config,
+		Config:    c.coreConfig(),
 	}
 	done := make(chan error, 1)
 	go func() { done <- options.Run() }()
@@ -40,14 +43,21 @@ func (c *Client) Exec(ctx context.Context, namespace, pod, container string, arg
 		return 0, ctx.Err()
 	}
 	var exit utilexec.CodeExitError
-	if e, ok := err.(utilexec.CodeExitError); ok {
-		exit = e
+	if errors.As(err, &exit) {
 		return exit.Code, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("container %s of Pod %s: %w", container, pod, err)
 	}
 	return 0, nil
+}
+
+// coreConfig is the connection as kubectl's exec wants it: to the core API.
+func (c *Client) coreConfig() *rest.Config {
+	config := rest.CopyConfig(c.Config)
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	return config
 }
 
 // Logs copies a container's log.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -28,9 +29,23 @@ func (h *host) load(file string) {
 	}
 }
 
-// apply sets the hostname and the sysctls that are new.
+// forwarding is what a container of Docker's has and router images count on: the
+// engine switches it on for the machine, from where namespaces inherit it. Workers
+// of Kubernetes need not have it on.
+const forwarding = "net.ipv4.ip_forward"
+
+// sysctlsOf are the Pod's settings: the topology's over what Docker would give.
+func sysctlsOf(doc *links.Document) map[string]string {
+	out := map[string]string{forwarding: "1"}
+	maps.Copy(out, doc.Sysctls)
+	return out
+}
+
+// apply sets the hostname and the sysctls that are new. Forwarding comes first,
+// since changing it sets others back (ip-sysctl.rst).
 func (h *host) apply(doc *links.Document, file string) error {
-	if h.Hostname == doc.Hostname && maps.Equal(h.Sysctls, doc.Sysctls) {
+	want := sysctlsOf(doc)
+	if h.Hostname == doc.Hostname && maps.Equal(h.Sysctls, want) {
 		return nil
 	}
 	var errs []error
@@ -39,16 +54,19 @@ func (h *host) apply(doc *links.Document, file string) error {
 			errs = append(errs, fmt.Errorf("set the hostname %s: %w", doc.Hostname, err))
 		}
 	}
-	for name, value := range doc.Sysctls {
-		if old, ok := h.Sysctls[name]; ok && old == value {
-			continue
+	names := slices.Sorted(maps.Keys(want))
+	if i := slices.Index(names, forwarding); i > 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, forwarding)
+	}
+	for _, name := range names {
+		if old, ok := h.Sysctls[name]; !ok || old != want[name] {
+			errs = append(errs, setSysctl(name, want[name]))
 		}
-		errs = append(errs, setSysctl(name, value))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	h.Hostname, h.Sysctls = doc.Hostname, doc.Sysctls
+	h.Hostname, h.Sysctls = doc.Hostname, want
 	data, err := json.Marshal(h)
 	if err != nil {
 		return err
