@@ -12,7 +12,9 @@ import (
 // Attributes of linux/net_namespace.h and linux/if_link.h that the netlink
 // package has no names for.
 const (
-	netnsaNSID        = 1
+	netnsaNSID = 1
+	// rtgenmsgLen is struct rtgenmsg with the padding that attributes want.
+	rtgenmsgLen       = 4
 	iflaTargetNetNSID = 46
 )
 
@@ -65,7 +67,7 @@ func nsids() []int32 {
 	}
 	var ids []int32
 	for _, m := range msgs {
-		attrs, err := nl.ParseRouteAttr(m[unix.SizeofRtGenmsg:])
+		attrs, err := nl.ParseRouteAttr(m[rtgenmsgLen:])
 		if err != nil {
 			continue
 		}

@@ -83,18 +83,23 @@ func (r *round) makeLocal(i, peer *links.Interface) error {
 	if err := r.clear(KeyOf(peer), peerName); err != nil {
 		return err
 	}
-	veth, err := vethOf(i, name, peerName)
+	// The peer of a request is made first, and the order of the file is that of
+	// the interfaces' numbers.
+	near, err := vethOf(i, name, peerName)
 	if err != nil {
 		return err
 	}
-	far, err := vethOf(peer, peerName, name)
+	veth, err := vethOf(peer, peerName, name)
 	if err != nil {
 		return err
 	}
-	veth.PeerHardwareAddr, veth.PeerMTU = far.HardwareAddr, uint32(far.MTU)
-	dev, err := r.create(veth)
-	if err != nil {
+	veth.PeerHardwareAddr, veth.PeerMTU = near.HardwareAddr, uint32(near.MTU)
+	if _, err := r.create(veth); err != nil {
 		return fmt.Errorf("make %s with %s: %w", name, peerName, err)
+	}
+	dev := r.snap.byName[name]
+	if dev == nil {
+		return fmt.Errorf("make %s with %s: %s exists, and leads elsewhere", name, peerName, peerName)
 	}
 	return r.finish(i, dev, nil)
 }

@@ -25,17 +25,19 @@ type Router struct {
 	nl   *netlink.Handle
 	mgmt *links.Mgmt
 	pod  []netip.Addr
-	// Proxied are the peers' addresses that are answered for on the leg.
-	proxied map[netip.Addr]bool
-	// bridged tells that other interfaces share the management network: then the
-	// leg is a bridge.
+	// bridged are legs of other interfaces on the management network. Where there
+	// are any, the leg is a bridge, and an address that is no peer's is looked for
+	// on it rather than on the mesh.
 	bridged []string
+	peers   []netip.Addr
+	// layout is what the routes were last made for.
+	layout string
 }
 
 // NewRouter is for a Pod with these addresses; mgmt is nil for one without
 // management interface.
 func NewRouter(nl *netlink.Handle, mgmt *links.Mgmt, pod []netip.Addr) *Router {
-	return &Router{nl: nl, mgmt: mgmt, pod: pod, proxied: map[netip.Addr]bool{}}
+	return &Router{nl: nl, mgmt: mgmt, pod: pod}
 }
 
 // network is one family of the management network.
@@ -92,9 +94,19 @@ func (m *Router) Firewall(c *nft.Config) {
 	}
 }
 
-// Set takes another management section of links.json, and the legs of interfaces
-// on the management network.
-func (m *Router) Set(mgmt *links.Mgmt, bridged []string) { m.mgmt, m.bridged = mgmt, bridged }
+// Set takes another management section of links.json, the legs of interfaces on
+// the management network, and the addresses of the lab's nodes.
+func (m *Router) Set(mgmt *links.Mgmt, bridged []string, nodes map[netip.Addr]string) {
+	m.mgmt, m.bridged, m.peers = mgmt, bridged, nil
+	if mgmt == nil || len(bridged) == 0 {
+		return
+	}
+	for a := range nodes {
+		if a != mgmt.IPv4.Addr() && a != mgmt.IPv6.Addr() {
+			m.peers = append(m.peers, a)
+		}
+	}
+}
 
 // Rules has the policy routing of both families.
 func (m *Router) Rules() error {
@@ -118,11 +130,13 @@ func (m *Router) Ensure(snap *link.Snapshot, mesh netlink.Link) error {
 	if err := m.sysctls(); err != nil {
 		return err
 	}
+	layout := fmt.Sprint(m.mgmt, len(m.bridged) > 0, leg.Attrs().Index, mesh != nil && mesh.Attrs().Index > 0)
 	for _, n := range m.networks() {
-		if err := m.ensureNetwork(n, leg, mesh); err != nil {
+		if err := m.ensureNetwork(n, leg, mesh, layout != m.layout); err != nil {
 			return err
 		}
 	}
+	m.layout = layout
 	return nil
 }
 
@@ -216,7 +230,7 @@ func forwardV6() error {
 }
 
 // ensureNetwork has the addresses and routes of one family.
-func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link) error {
+func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link, fresh bool) error {
 	self := link.Addr(netip.PrefixFrom(n.self(), n.self().BitLen()))
 	if n.gatewayLocal() {
 		// Link scope: never the source of anything that leaves the link.
@@ -243,8 +257,24 @@ func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link) error {
 		{LinkIndex: leg.Attrs().Index, Table: TableMgmt, Dst: single(n.device.Addr()), Src: n.self().AsSlice(), Scope: netlink.SCOPE_LINK},
 		{LinkIndex: leg.Attrs().Index, Table: TableMgmt, Dst: single(n.self()), Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST},
 	}
-	if mesh != nil {
-		routes = append(routes, &netlink.Route{LinkIndex: mesh.Attrs().Index, Table: TableMgmt, Dst: link.IPNet(n.device.Masked()), Scope: netlink.SCOPE_LINK})
+	subnet := mesh
+	if len(m.bridged) > 0 {
+		subnet = leg
+		for _, a := range m.peers {
+			if mesh != nil && a.Is4() == n.gateway.Is4() {
+				routes = append(routes, &netlink.Route{LinkIndex: mesh.Attrs().Index, Table: TableMgmt, Dst: single(a), Scope: netlink.SCOPE_LINK})
+			}
+		}
+	}
+	if subnet != nil {
+		r := &netlink.Route{LinkIndex: subnet.Attrs().Index, Table: TableMgmt, Dst: link.IPNet(n.device.Masked()), Scope: netlink.SCOPE_LINK}
+		if fresh {
+			r.Protocol = unix.RTPROT_STATIC
+			if err := m.nl.RouteReplace(r); err != nil {
+				return fmt.Errorf("route to %s in table %d: %w", r.Dst, r.Table, err)
+			}
+		}
+		routes = append(routes, r)
 	}
 	if dev, err := m.nl.LinkByName(m.mgmt.Interface); err == nil && n.gatewayLocal() {
 		routes = append(routes, &netlink.Route{LinkIndex: dev.Attrs().Index, Table: TableGateway, Dst: single(n.gateway), Src: n.device.Addr().AsSlice(), Scope: netlink.SCOPE_LINK})

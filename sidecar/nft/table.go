@@ -139,8 +139,9 @@ func (c Config) chains() []chain {
 		{"raw-prerouting", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, -310, c.rawPrerouting()},
 		{"raw-output", nftables.ChainTypeFilter, nftables.ChainHookOutput, -310, c.rawOutput()},
 		{"dstnat", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, -110, c.dstnat()},
+		{"mark", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, -90, c.mark()},
 		{"forward", nftables.ChainTypeFilter, nftables.ChainHookForward, -10, c.forward()},
-		{"unmark", nftables.ChainTypeFilter, nftables.ChainHookPostrouting, -160, []rule{exprs(oif(c.Leg), setMark(0))}},
+		{"unmark", nftables.ChainTypeFilter, nftables.ChainHookPostrouting, -160, c.unmark()},
 		{"srcnat", nftables.ChainTypeNAT, nftables.ChainHookPostrouting, 90, c.srcnat()},
 	}
 }
@@ -149,13 +150,6 @@ func (c Config) rawPrerouting() []rule {
 	var rules []rule
 	for _, p := range c.Tunnels {
 		rules = append(rules, exprs(iif(c.Underlay), dport(unix.IPPROTO_UDP, p), notrack(), ret()))
-	}
-	// The mark lets a strict rp_filter look for the way back in the Pod's table.
-	// It is for IPv4 alone, which alone has that filter.
-	for _, a := range c.PodAddrs {
-		if a.Is4() {
-			rules = append(rules, exprs(iif(c.Underlay), family(a), setMark(c.Mark)))
-		}
 	}
 	rules = append(rules, exprs(iif(c.Underlay), setZone(Zone)))
 	if c.Leg == "" {
@@ -199,6 +193,27 @@ func (c Config) dstnat() []rule {
 		}
 	}
 	return rules
+}
+
+// mark lets a strict rp_filter look in the Pod's table for the way back of what
+// was translated and goes to the device. IPv4 alone has that filter. Nothing else
+// is marked: the mark would stay on what a tunnel carries.
+func (c Config) mark() []rule {
+	var rules []rule
+	for _, a := range c.PodAddrs {
+		if a.Is4() && c.Leg != "" {
+			rules = append(rules, exprs(iif(c.Underlay), family(a), ctBit(expr.CtKeySTATUS, ctStatusSNAT|ctStatusDNAT), setMark(c.Mark)))
+		}
+	}
+	return rules
+}
+
+// unmark is why the device never sees the mark.
+func (c Config) unmark() []rule {
+	if c.Leg == "" {
+		return nil
+	}
+	return []rule{exprs(oif(c.Leg), mark(c.Mark), setMark(0))}
 }
 
 func protocol(name string) byte {
@@ -245,8 +260,11 @@ func (c Config) forward() []rule {
 	return rules
 }
 
-// ctStatusDNAT is IPS_DST_NAT (linux/netfilter/nf_conntrack_common.h).
-const ctStatusDNAT = 1 << 5
+// IPS_SRC_NAT and IPS_DST_NAT (linux/netfilter/nf_conntrack_common.h).
+const (
+	ctStatusSNAT = 1 << 4
+	ctStatusDNAT = 1 << 5
+)
 
 func (c Config) srcnat() []rule {
 	var rules []rule

@@ -3,6 +3,8 @@ package podnet
 import (
 	"fmt"
 	"net/netip"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,9 +55,15 @@ func directory(pods ...*pod) {
 	}
 }
 
-func TestManagement(t *testing.T) {
-	c := newCluster(t)
-	a, b := c.newPod("r1", mgmtDoc(11)), c.newPod("r2", mgmtDoc(12))
+// twoPods are two running nodes that know each other.
+func twoPods(t *testing.T, change func(*links.Document)) (c *cluster, a, b *pod) {
+	t.Helper()
+	c = newCluster(t)
+	docs := []links.Document{mgmtDoc(11), mgmtDoc(12)}
+	for i := range docs {
+		change(&docs[i])
+	}
+	a, b = c.newPod("r1", docs[0]), c.newPod("r2", docs[1])
 	directory(a, b)
 	for _, p := range c.pods {
 		p.start()
@@ -63,6 +71,13 @@ func TestManagement(t *testing.T) {
 	for _, p := range c.pods {
 		p.waitStarted()
 	}
+	return c, a, b
+}
+
+func unchanged(*links.Document) {}
+
+func TestManagement(t *testing.T) {
+	c, a, b := twoPods(t, unchanged)
 	for _, to := range []string{"172.20.20.1", "3fff:172:20:20::1", "172.20.20.12", "3fff:172:20:20::c", gateway4, gateway6} {
 		if err := ping(a.ns, to, 5*time.Second); err != nil {
 			t.Errorf("ping from r1: %v", err)
@@ -79,6 +94,138 @@ func TestManagement(t *testing.T) {
 		{a.ns, "172.20.20.12:22", "172.20.20.11"},
 		{a.ns, "[3fff:172:20:20::c]:22", "3fff:172:20:20::b"},
 	} {
-		eventually(t, 40*time.Second, "connect to "+way.to, func() error { return wantFrom(way.ns, way.to, way.from) })
+		eventually(t, 10*time.Second, "connect to "+way.to, func() error { return wantFrom(way.ns, way.to, way.from) })
+	}
+}
+
+// A device does what it likes to its main table: probes and peers still reach the
+// Pod. Ports that are not declared are the device's own on the Pod address.
+func TestDeviceFlushesRoutes(t *testing.T) {
+	c, a, b := twoPods(t, unchanged)
+	a.in("ip route flush table main")
+	a.in("ip -6 route flush table main")
+	a.waitStarted()
+	if err := ping(c.name, a.ip6, 5*time.Second); err != nil {
+		t.Error(err)
+	}
+	stop, err := echoServer(a.ns, ":8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	eventually(t, 5*time.Second, "an undeclared port", func() error { return wantFrom(c.name, a.ip4+":8080", gateway4) })
+	// A device that flushes everything is put right.
+	b.in("ip route flush table 14800")
+	b.in("ip route flush table 14801")
+	b.in("ip rule flush")
+	b.in("nft flush ruleset")
+	eventually(t, 10*time.Second, "rules and routes are back", func() error {
+		if code, _, err := b.get("/startup"); err != nil || code != 200 {
+			return fmt.Errorf("%d %v", code, err)
+		}
+		return nil
+	})
+}
+
+// SR Linux, for one, moves eth0 to a namespace of its own.
+func TestEth0Moved(t *testing.T) {
+	c, a, b := twoPods(t, unchanged)
+	dev := a.ns + "d"
+	c.ip("netns", "add", dev)
+	defer run("ip", "netns", "del", dev)
+	a.in("ip link set eth0 netns " + dev)
+	for _, line := range []string{
+		"ip link set lo up", "ip link set eth0 name mgmt0", "ip link set mgmt0 up", "ip addr add 172.20.20.11/24 dev mgmt0",
+		"ip addr add 3fff:172:20:20::b/64 dev mgmt0 nodad", "ip route add default via 172.20.20.1", "ip -6 route add default via 3fff:172:20:20::1",
+	} {
+		inNS(t, dev, line)
+	}
+	for _, to := range []string{"172.20.20.1", "3fff:172:20:20::1", "172.20.20.12", "3fff:172:20:20::c", gateway4, gateway6} {
+		if err := ping(dev, to, 5*time.Second); err != nil {
+			t.Errorf("ping from the device: %v", err)
+		}
+	}
+	stop, err := echoServer(dev, ":22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	for _, way := range []struct{ ns, to, from string }{
+		{c.name, a.ip4 + ":22", "172.20.20.1"},
+		{c.name, "[" + a.ip6 + "]:22", "3fff:172:20:20::1"},
+		{b.ns, "172.20.20.11:22", "172.20.20.12"},
+		{b.ns, "[3fff:172:20:20::b]:22", "3fff:172:20:20::c"},
+	} {
+		eventually(t, 10*time.Second, "connect to "+way.to, func() error { return wantFrom(way.ns, way.to, way.from) })
+	}
+	// Nothing makes a second eth0.
+	a.in("ip link set lo mtu 65000")
+	time.Sleep(300 * time.Millisecond)
+	if out, err := run("ip", "-n", a.ns, "link", "show", "eth0"); err == nil {
+		t.Errorf("there is an eth0 again: %s", out)
+	}
+	// The device's namespace ends, and eth0 with it: it is made again.
+	c.ip("netns", "del", dev)
+	eventually(t, 10*time.Second, "eth0 is back", func() error { return ping(b.ns, "172.20.20.11", time.Second) })
+}
+
+func TestNoExternalAccess(t *testing.T) {
+	c, a, b := twoPods(t, func(d *links.Document) { d.Mgmt.ExternalAccess = false })
+	for _, to := range []string{"172.20.20.12", "3fff:172:20:20::c"} {
+		if err := ping(a.ns, to, 5*time.Second); err != nil {
+			t.Errorf("a peer: %v", err)
+		}
+	}
+	for _, to := range []string{gateway4, gateway6, b.ip4} {
+		if ping(a.ns, to, 500*time.Millisecond) == nil {
+			t.Errorf("%s, outside the lab: %v", to, errReached)
+		}
+	}
+	stop, err := echoServer(b.ns, ":22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	eventually(t, 10*time.Second, "who comes in is answered", func() error { return wantFrom(c.name, b.ip4+":22", "172.20.20.1") })
+}
+
+// Only names of the lab are answered for; an address that nobody has is silent.
+func TestUnknownAddressIsSilent(t *testing.T) {
+	_, a, _ := twoPods(t, unchanged)
+	for _, to := range []string{"172.20.20.99", "3fff:172:20:20::63"} {
+		if ping(a.ns, to, 500*time.Millisecond) == nil {
+			t.Errorf("%s: %v", to, errReached)
+		}
+		out, _ := run("ip", "-n", a.ns, "neigh", "show", to, "dev", "eth0")
+		if strings.Contains(out, "lladdr") {
+			t.Errorf("somebody answers for %s: %s", to, out)
+		}
+	}
+}
+
+// A Pod that comes back elsewhere is found again.
+func TestPeerMoves(t *testing.T) {
+	_, a, b := twoPods(t, unchanged)
+	if err := ping(a.ns, "172.20.20.12", 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	b.kill()
+	run("ip", "netns", "del", b.ns)
+	if err := os.RemoveAll(b.dir + "/state"); err != nil {
+		t.Fatal(err)
+	}
+	b.plug()
+	b.start()
+	b.waitStarted()
+	// The directory does not know yet: b speaks first.
+	if err := ping(b.ns, "172.20.20.11", 5*time.Second); err != nil {
+		t.Errorf("the moved Pod speaks: %v", err)
+	}
+	if err := ping(a.ns, "172.20.20.12", 2*time.Second); err != nil {
+		t.Errorf("and is answered: %v", err)
+	}
+	directory(a, b)
+	if err := ping(a.ns, "3fff:172:20:20::c", 5*time.Second); err != nil {
+		t.Errorf("the directory knows: %v", err)
 	}
 }

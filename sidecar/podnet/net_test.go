@@ -9,11 +9,13 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/icmp"
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
 )
 
 func readAll(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, 8<<20)) }
@@ -32,7 +34,10 @@ func dialIn(ns string) func(context.Context, string, string) (net.Conn, error) {
 }
 
 // ping sends echo requests until one is answered; patience is for all.
-func ping(ns, to string, patience time.Duration) error {
+func ping(ns, to string, patience time.Duration) error { return pingFrom(ns, "", to, patience) }
+
+// pingFrom binds to an interface first, where it is given.
+func pingFrom(ns, dev, to string, patience time.Duration) error {
 	return withNS(ns, func() error {
 		ip := netip.MustParseAddr(to)
 		network, any, proto := "ip4:icmp", "0.0.0.0", 1
@@ -46,6 +51,15 @@ func ping(ns, to string, patience time.Duration) error {
 			return err
 		}
 		defer c.Close()
+		if dev != "" {
+			raw, err := rawConn(c, ip.Is6())
+			if err != nil {
+				return err
+			}
+			if ctl := raw.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), dev) }); ctl != nil || err != nil {
+				return errors.Join(ctl, err)
+			}
+		}
 		end := time.Now().Add(patience)
 		id := os.Getpid()&0x7fff ^ int(time.Now().UnixNano()&0x7fff)
 		buf := make([]byte, 1500)
@@ -77,6 +91,20 @@ func ping(ns, to string, patience time.Duration) error {
 		}
 		return fmt.Errorf("no answer from %s within %s", to, patience)
 	})
+}
+
+func rawConn(c *icmp.PacketConn, v6 bool) (syscall.RawConn, error) {
+	var conn net.PacketConn
+	if v6 {
+		conn = c.IPv6PacketConn().PacketConn
+	} else {
+		conn = c.IPv4PacketConn().PacketConn
+	}
+	sys, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.New("no raw connection")
+	}
+	return sys.SyscallConn()
 }
 
 // echoServer answers every TCP connection with the address that it came from.

@@ -3,8 +3,6 @@ package podnet
 import (
 	"context"
 	"errors"
-	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -114,7 +112,7 @@ func (s *sidecar) network(doc *links.Document, ch change) error {
 	if err != nil {
 		return err
 	}
-	s.router.Set(doc.Mgmt, s.mgmtLegs(doc))
+	s.router.Set(doc.Mgmt, s.mgmtLegs(doc), s.want.pods)
 	snap, err := link.Read(s.nl)
 	if err != nil {
 		return err
@@ -176,34 +174,7 @@ func (s *sidecar) ensurePeers(doc *links.Document, mesh netlink.Link, newDirecto
 			return err
 		}
 	}
-	leg, err := s.nl.LinkByName(mgmt.LegName)
-	if err != nil {
-		return err
-	}
-	legs := [2]int{leg.Attrs().Index, mesh.Attrs().Index}
-	if !newDirectory && legs == s.proxyLegs && time.Since(s.proxiedAt) < proxyLook {
-		return nil
-	}
-	own := map[netip.Addr]bool{}
-	for _, p := range []netip.Prefix{doc.Mgmt.IPv4, doc.Mgmt.IPv6} {
-		if p.IsValid() {
-			own[p.Addr()] = true
-		}
-	}
-	others := map[netip.Addr]bool{}
-	for a := range maps.Keys(s.want.pods) {
-		if !own[a] {
-			others[a] = true
-		}
-	}
-	if gw := doc.Mgmt.GatewayV6; gw.IsValid() {
-		others[gw] = true
-	}
-	if err := errors.Join(mgmt.Proxy(s.nl, leg, others), mgmt.Proxy(s.nl, mesh, own)); err != nil {
-		return err
-	}
-	s.proxyLegs, s.proxiedAt = legs, time.Now()
-	return nil
+	return s.ensureProxies(doc, mesh, newDirectory)
 }
 
 // tunnelPorts are the UDP ports on the Pod address that are the sidecar's.

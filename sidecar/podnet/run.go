@@ -56,8 +56,7 @@ type sidecar struct {
 	mesh       *mgmt.Mesh
 	peers      *mgmt.Peers
 	set        *link.Set
-	proxiedAt  time.Time
-	proxyLegs  [2]int
+	proxied    proxies
 	nextExpire time.Time
 
 	wake   poke

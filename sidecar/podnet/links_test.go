@@ -1,0 +1,480 @@
+package podnet
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/sidecar/api"
+)
+
+// iface is an interface with an address in 10.9.0.0/16, by which the tests ping.
+func iface(node, name string, n int) links.Interface {
+	return links.Interface{
+		Name: name, Node: node, MAC: fmt.Sprintf("aa:c1:ab:00:%02x:%02x", n>>8, n&0xff), MTU: 9500,
+		IPv4: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 9, byte(n >> 8), byte(n)}), 16),
+	}
+}
+
+func wired(i links.Interface, id int, pod string) links.Interface {
+	i.Wire = &links.Wire{ID: lab.WireID(id), PeerPod: pod, PeerNode: pod, PeerInterface: "eth1", Datapath: "auto"}
+	return i
+}
+
+// startAll starts the Pods and waits for their startup probes.
+func (c *cluster) startAll() {
+	c.t.Helper()
+	directory(c.pods...)
+	for _, p := range c.pods {
+		p.start()
+	}
+	for _, p := range c.pods {
+		p.waitStarted()
+	}
+}
+
+func (p *pod) index(name string) int {
+	p.t.Helper()
+	out := p.in("ip -o link show " + name)
+	n, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(out, ":", 2)[0]))
+	if err != nil {
+		p.t.Fatalf("index of %s: %q", name, out)
+	}
+	return n
+}
+
+func (p *pod) has(name string) error {
+	if out, err := run("ip", "-n", p.ns, "link", "show", name); err != nil {
+		return fmt.Errorf("%s", out)
+	}
+	return nil
+}
+
+func (p *pod) hasNot(name string) error {
+	if p.has(name) == nil {
+		return fmt.Errorf("%s is there", name)
+	}
+	return nil
+}
+
+// carrier tells whether the interface has its cable plugged in.
+func (p *pod) carrier(name string) error {
+	out, err := run("ip", "-n", p.ns, "-o", "link", "show", name)
+	if err != nil || !strings.Contains(out, "LOWER_UP") {
+		return fmt.Errorf("%v %s", err, out)
+	}
+	return nil
+}
+
+func (p *pod) ready() error {
+	code, body, err := p.get(api.PathReady)
+	if err == nil && code != 200 {
+		err = fmt.Errorf("%d %s", code, body)
+	}
+	return err
+}
+
+func TestWire(t *testing.T) {
+	c := newCluster(t)
+	da, db := links.Document{}, links.Document{}
+	da.Interfaces = []links.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}
+	db.Interfaces = []links.Interface{wired(iface("r2", "eth1", 2), 5, "r1")}
+	da.Interfaces[0].Alias = "ethernet-1/1"
+	a, b := c.newPod("r1", da), c.newPod("r2", db)
+	c.startAll()
+	for _, p := range c.pods {
+		eventually(t, 10*time.Second, p.name+" is ready", p.ready)
+	}
+	if err := pingFrom(a.ns, "eth1", "10.9.0.2", 5*time.Second); err != nil {
+		t.Error(err)
+	}
+	out := a.in("ip -d link show eth1")
+	for _, want := range []string{"alias ethernet-1/1", "altname ethernet-1-1", "altname clab-o-", "mtu 9500", "aa:c1:ab:00:00:01"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("eth1 has no %q: %s", want, out)
+		}
+	}
+	// The far end is shut down: the cable looks unplugged, and that is no fault.
+	b.in("ip link set eth1 down")
+	eventually(t, 5*time.Second, "carrier goes", func() error {
+		if a.carrier("eth1") == nil {
+			return errReached
+		}
+		return nil
+	})
+	if err := a.ready(); err != nil {
+		t.Errorf("a link that a device has shut down: %v", err)
+	}
+	b.in("ip link set eth1 up")
+	eventually(t, 5*time.Second, "carrier comes", func() error { return a.carrier("eth1") })
+	// The far Pod is gone: that is one.
+	b.kill()
+	run("ip", "netns", "del", b.ns)
+	eventually(t, 10*time.Second, "not ready", func() error {
+		if a.ready() == nil {
+			return errReached
+		}
+		return nil
+	})
+}
+
+// Every kind of link in one Pod, in the order of the file.
+func TestLinkKinds(t *testing.T) {
+	c := newCluster(t)
+	c.in("ip link add up0 type veth peer name up1")
+	c.in("ip link set up0 up")
+	c.in("ip link set up1 up")
+	delay := &lab.Impairment{DelayMS: 1}
+	local := func(i links.Interface, id int, peer string, imp *lab.Impairment) links.Interface {
+		i.Local = &links.Local{ID: lab.WireID(id), PeerNode: "r1", PeerInterface: peer, Impairment: imp}
+		return i
+	}
+	with := func(i links.Interface, set func(*links.Interface)) links.Interface { set(&i); return i }
+	doc := mgmtDoc(11)
+	iface := func(node, name string, n int) links.Interface {
+		i := iface(node, name, n)
+		i.IPv4 = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 9, byte(n), 1}), 24)
+		return i
+	}
+	doc.Interfaces = []links.Interface{
+		local(iface("r1", "eth1", 1), 1, "eth2", nil),
+		local(iface("r1", "eth2", 2), 1, "eth1", nil),
+		local(iface("r1", "eth3", 3), 2, "eth4", delay),
+		local(iface("r1", "eth4", 4), 2, "eth3", nil),
+		with(iface("r1", "eth5", 5), func(i *links.Interface) { i.Host = &links.Host{Interface: "host5"} }),
+		with(iface("r1", "eth6", 6), func(i *links.Interface) { i.Macvlan, i.MTU = &links.Macvlan{Parent: "up0", Mode: "bridge"}, 0 }),
+		with(iface("r1", "eth7", 7), func(i *links.Interface) {
+			i.VXLAN, i.MTU = &lab.VXLAN{Remote: gateway4, VNI: 77, DstPort: 14789}, 0
+		}),
+		with(iface("r1", "eth8", 8), func(i *links.Interface) {
+			i.VXLAN, i.Stitch = &lab.VXLAN{Remote: gateway4, VNI: 88, DstPort: 14789}, true
+		}),
+		with(iface("r1", "eth9", 9), func(i *links.Interface) { i.MgmtNet = &links.MgmtNet{HostInterface: "m9"} }),
+		with(iface("r1", "eth10", 10), func(i *links.Interface) { i.Dummy = true }),
+		with(iface("r1", "a name with/slash", 11), func(i *links.Interface) { i.Dummy = true }),
+	}
+	p := c.newPod("r1", doc)
+	c.startAll()
+	eventually(t, 10*time.Second, "ready", p.ready)
+	last := 0
+	for _, i := range doc.Interfaces {
+		name := strings.ReplaceAll(strings.ReplaceAll(i.Name, "/", "-"), " ", "-")
+		n := p.index(name)
+		if n <= last {
+			t.Errorf("%s has index %d, and the one before it %d", name, n, last)
+		}
+		last = n
+		eventually(t, 5*time.Second, "carrier of "+name, func() error { return p.carrier(name) })
+	}
+	// The worker's ends of host, macvlan and the two tunnels.
+	c.in("ip addr add 10.9.5.2/24 dev host5")
+	c.in("ip addr add 10.9.6.2/24 dev up1")
+	c.in("ip link add vx7 type vxlan id 77 remote " + p.ip4 + " local " + gateway4 + " dstport 14789 dev br0")
+	c.in("ip link add vx8 type vxlan id 88 remote " + p.ip4 + " local " + gateway4 + " dstport 14789 dev br0")
+	c.in("ip link set vx7 up")
+	c.in("ip link set vx8 up")
+	c.in("ip addr add 10.9.7.2/24 dev vx7")
+	c.in("ip addr add 10.9.8.2/24 dev vx8")
+	for _, w := range []struct{ dev, to string }{
+		{"host5", "10.9.5.1"}, {"up1", "10.9.6.1"}, {"vx7", "10.9.7.1"}, {"vx8", "10.9.8.1"},
+	} {
+		if err := pingFrom(c.name, w.dev, w.to, 5*time.Second); err != nil {
+			t.Errorf("from %s of the worker: %v", w.dev, err)
+		}
+	}
+	// A local link is tried by frames, since the kernel would not send to itself.
+	for _, pair := range [][2]string{{"eth1", "eth2"}, {"eth3", "eth4"}, {"eth4", "eth3"}} {
+		if err := carries(p.ns, pair[0], p.ns, pair[1], frame(pair[0]), 5*time.Second); err != nil {
+			t.Errorf("from %s to %s: %v", pair[0], pair[1], err)
+		}
+	}
+	// An interface on the management network reaches the gateway there.
+	dev := p.ns + "d"
+	c.ip("netns", "add", dev)
+	defer run("ip", "netns", "del", dev)
+	p.in("ip link set eth9 netns " + dev)
+	inNS(t, dev, "ip addr add 172.20.20.99/24 dev eth9")
+	inNS(t, dev, "ip link set eth9 up")
+	for _, to := range []string{"172.20.20.1", "172.20.20.11"} {
+		if err := ping(dev, to, 5*time.Second); err != nil {
+			t.Errorf("mgmt-net: %v", err)
+		}
+	}
+	if err := ping(p.ns, gateway4, 5*time.Second); err != nil {
+		t.Errorf("eth0 beside it: %v", err)
+	}
+	// Nothing of the Pod is left on the worker after it.
+	p.remove()
+	eventually(t, 10*time.Second, "the worker is clean", func() error {
+		if out := c.in("ip -o link show"); strings.Contains(out, "host5") || strings.Contains(out, "macvlan") {
+			return fmt.Errorf("%s", out)
+		}
+		return nil
+	})
+}
+
+// A bridge with eight ends carries what a containerlab bridge does.
+func TestBridge(t *testing.T) {
+	c := newCluster(t)
+	doc := links.Document{Bridges: []links.Bridge{{Name: "br1", GroupForwardMask: 0xffff &^ 2}}}
+	const ends = 8
+	for n := 1; n <= ends; n++ {
+		i := wired(iface("br1", fmt.Sprintf("port%d", n), 100+n), n, fmt.Sprintf("n%d", n))
+		i.Bridge, i.IPv4 = "br1", netip.Prefix{}
+		doc.Interfaces = append(doc.Interfaces, i)
+	}
+	br := c.newPod("br1", doc)
+	for n := 1; n <= ends; n++ {
+		c.newPod(fmt.Sprintf("n%d", n), links.Document{Interfaces: []links.Interface{wired(iface(fmt.Sprintf("n%d", n), "eth1", n), n, "br1")}})
+	}
+	c.startAll()
+	eventually(t, 20*time.Second, "ready", br.ready)
+	first := c.pods[1]
+	for n := 2; n <= ends; n++ {
+		if err := pingFrom(first.ns, "eth1", fmt.Sprintf("10.9.0.%d", n), 5*time.Second); err != nil {
+			t.Error(err)
+		}
+	}
+	for what, dst := range map[string]string{"STP": "0180c2000000", "LACP": "0180c2000002", "LLDP": "0180c200000e"} {
+		if err := carries(first.ns, "eth1", c.pods[ends].ns, "eth1", groupFrame(dst), 5*time.Second); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A changed links.json touches what it names and nothing else.
+func TestLiveChanges(t *testing.T) {
+	c := newCluster(t)
+	da, db := links.Document{}, links.Document{}
+	for n := 1; n <= 3; n++ {
+		da.Interfaces = append(da.Interfaces, wired(iface("r1", fmt.Sprintf("eth%d", n), n), n, "r2"))
+		db.Interfaces = append(db.Interfaces, wired(iface("r2", fmt.Sprintf("eth%d", n), 10+n), n, "r1"))
+	}
+	a, b := c.newPod("r1", da), c.newPod("r2", db)
+	c.startAll()
+	for _, name := range []string{"eth1", "eth2", "eth3"} {
+		eventually(t, 10*time.Second, "carrier of "+name, func() error { return a.carrier(name) })
+	}
+	eth1, eth2 := a.index("eth1"), a.index("eth2")
+	changes := a.in("cat /sys/class/net/eth1/carrier_changes")
+
+	// Other values for eth2, eth3 goes, eth4 comes.
+	begun := time.Now()
+	d := &a.doc.Interfaces[1]
+	d.MTU, d.MAC, d.IPv4 = 1500, "aa:c1:ab:00:00:99", netip.MustParsePrefix("10.9.0.99/16")
+	a.doc.Interfaces[2] = wired(iface("r1", "eth4", 4), 4, "r2")
+	a.apply()
+	eventually(t, 5*time.Second, "the change", func() error {
+		if err := a.has("eth4"); err != nil {
+			return err
+		}
+		out := a.in("ip addr show eth2")
+		if !strings.Contains(out, "mtu 1500") || !strings.Contains(out, "aa:c1:ab:00:00:99") || !strings.Contains(out, "10.9.0.99/16") || strings.Contains(out, "10.9.0.2/16") {
+			return fmt.Errorf("%s", out)
+		}
+		return a.hasNot("eth3")
+	})
+	t.Logf("applied within %s", time.Since(begun))
+	b.doc.Interfaces[2] = wired(iface("r2", "eth4", 14), 4, "r1")
+	b.apply()
+	eventually(t, 5*time.Second, "the new wire", func() error { return a.carrier("eth4") })
+
+	// Two cables change places: the same interfaces at other wires.
+	a.doc.Interfaces[1].Wire.ID, a.doc.Interfaces[2].Wire.ID = 4, 2
+	a.apply()
+	eventually(t, 5*time.Second, "the cables are swapped", func() error {
+		return carries(a.ns, "eth2", b.ns, "eth4", frame("swap"), time.Second)
+	})
+	if a.index("eth1") != eth1 || a.index("eth2") != eth2 {
+		t.Error("an interface was made anew")
+	}
+	if now := a.in("cat /sys/class/net/eth1/carrier_changes"); now != changes {
+		t.Errorf("eth1, which nobody changed, lost its carrier: %s, before %s", now, changes)
+	}
+	// What the device sets stays.
+	a.in("ip link set eth1 mtu 2000")
+	a.doc.Interfaces[0].Wire.Impairment = &lab.Impairment{DelayMS: 1}
+	a.apply()
+	time.Sleep(300 * time.Millisecond)
+	if out := a.in("ip link show eth1"); !strings.Contains(out, "mtu 2000") {
+		t.Errorf("the device's own MTU was undone: %s", out)
+	}
+	// A torn file changes nothing.
+	a.write("links/links.json", `{"version": "c9s.dev/links/v1", "interf`)
+	time.Sleep(300 * time.Millisecond)
+	if err := a.has("eth1"); err != nil {
+		t.Errorf("a torn links.json: %v", err)
+	}
+	if s, err := a.status(); err != nil || !strings.Contains(s.LastError, "links.json") {
+		t.Errorf("the status does not tell of it: %q %v", s.LastError, err)
+	}
+}
+
+// The device renames, moves and deletes its interfaces.
+func TestDeviceOwnsItsEnds(t *testing.T) {
+	c := newCluster(t)
+	doc := links.Document{Interfaces: []links.Interface{
+		wired(iface("r1", "eth1", 1), 1, "r2"), wired(iface("r1", "eth2", 2), 2, "r2"), wired(iface("r1", "eth3", 3), 3, "r2"),
+	}}
+	for n, peer := range []string{"eth5", "eth4"} {
+		i := iface("r1", fmt.Sprintf("eth%d", 4+n), 4+n)
+		i.Local = &links.Local{ID: 9, PeerNode: "r1", PeerInterface: peer}
+		doc.Interfaces = append(doc.Interfaces, i)
+	}
+	p := c.newPod("r1", doc)
+	c.startAll()
+	dev := p.ns + "d"
+	c.ip("netns", "add", dev)
+	defer run("ip", "netns", "del", dev)
+	p.in("ip link set eth1 down")
+	p.in("ip link set eth1 name e1-1")
+	p.in("ip link set e1-1 up")
+	p.in("ip link set eth2 netns " + dev)
+	p.in("ip link set eth4 netns " + dev)
+	p.in("ip link set eth5 netns " + dev)
+	old := p.index("eth3")
+	p.in("ip link del eth3")
+	eventually(t, 5*time.Second, "eth3 is made again", func() error { return p.has("eth3") })
+	if p.index("eth3") == old {
+		t.Error("eth3 was not deleted")
+	}
+	check := func(what string) {
+		t.Helper()
+		for _, name := range []string{"eth1", "eth2", "eth4", "eth5"} {
+			// The altname of the renamed one is not a name that could clash.
+			if out := p.in("ip -o link show"); strings.Contains(out, " "+name+"@") {
+				t.Errorf("%s: there is a second %s: %s", what, name, out)
+			}
+		}
+	}
+	check("running")
+	p.kill()
+	p.start()
+	p.waitStarted()
+	check("after a restart")
+	if s, err := p.status(); err != nil || s.Restarts != 1 || s.Interfaces[1].State != api.StateElsewhere || s.Interfaces[0].Linux != "e1-1" {
+		t.Errorf("status: %+v %v", s.Interfaces, err)
+	}
+	// The device restarts: its namespace ends, and all that was in it.
+	c.ip("netns", "del", dev)
+	eventually(t, 10*time.Second, "all are made again", func() error {
+		for _, name := range []string{"eth2", "eth4", "eth5"} {
+			if err := p.has(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Killed at any moment, the next one ends up in the same place.
+func TestKillLoop(t *testing.T) {
+	c := newCluster(t)
+	doc := mgmtDoc(11)
+	for n := 1; n <= 6; n++ {
+		doc.Interfaces = append(doc.Interfaces, wired(iface("r1", fmt.Sprintf("eth%d", n), n), n, "r2"))
+	}
+	p := c.newPod("r1", doc)
+	directory(p)
+	for n := range 25 {
+		p.start()
+		time.Sleep(time.Duration(n*7%90) * time.Millisecond)
+		p.kill()
+	}
+	p.start()
+	p.waitStarted()
+	if s, err := p.status(); err != nil || len(s.Interfaces) != 6 || !s.Mgmt.Made {
+		t.Errorf("status: %+v %v", s, err)
+	}
+	for n := 1; n <= 6; n++ {
+		if err := p.has(fmt.Sprintf("eth%d", n)); err != nil {
+			t.Error(err)
+		}
+	}
+	// lo, c9s0, eth0 and its leg, the mesh, six pairs.
+	if out := strings.TrimSpace(p.in("ip -o link show")); strings.Count(out, "\n")+1 != 5+2*6 {
+		t.Errorf("interfaces left over or missing:\n%s", out)
+	}
+	if err := ping(p.ns, gateway4, 5*time.Second); err != nil {
+		t.Error(err)
+	}
+	if err := ping(c.name, p.ip6, 5*time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+// Some 250 changes leave no interface, descriptor or goroutine behind.
+func TestNoLeak(t *testing.T) {
+	c := newCluster(t)
+	doc := mgmtDoc(11)
+	for n := 1; n <= 8; n++ {
+		doc.Interfaces = append(doc.Interfaces, wired(iface("r1", fmt.Sprintf("eth%d", n), n), n, "r2"))
+	}
+	p := c.newPod("r1", doc)
+	c.startAll()
+	all := p.doc.Interfaces
+	fds := func() int {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	turn := func(n int) {
+		p.doc.Interfaces = all[:n%8]
+		p.apply()
+		eventually(t, 5*time.Second, "a change", func() error {
+			if n%8 > 0 {
+				if err := p.has(fmt.Sprintf("eth%d", n%8)); err != nil {
+					return err
+				}
+			}
+			return p.hasNot(fmt.Sprintf("eth%d", n%8+1))
+		})
+	}
+	for n := range 10 {
+		turn(n * 3)
+	}
+	before, threads := fds(), tasks(t, p)
+	// Every turn makes or removes three to five interfaces.
+	for n := range 60 {
+		turn(n * 3)
+	}
+	turn(0)
+	eventually(t, 5*time.Second, "everything is given back", func() error {
+		if now := fds(); now > before+2 {
+			return fmt.Errorf("%d descriptors, before %d", now, before)
+		}
+		if now := tasks(t, p); now > threads+4 {
+			return fmt.Errorf("%d threads, before %d", now, threads)
+		}
+		if out := p.in("ip -o link show"); strings.Contains(out, "c9sl") {
+			return fmt.Errorf("%s", out)
+		}
+		return nil
+	})
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.cmd.Wait()
+	p.cmd = nil
+	if err := p.has("eth0"); err != nil {
+		t.Errorf("the end of the sidecar took an interface along: %v", err)
+	}
+}
+
+func tasks(t *testing.T, p *pod) int {
+	t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
