@@ -3,27 +3,511 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
-func TestPing(t *testing.T) {
-	l := newLab(t, 1500, nil)
+// two makes two Pods with wire 1 between them, up.
+func two(t testing.TB, underlay, mtu int, v6 bool, tune func(*Options), edit func(*Wire)) (*testLab, *testPod, *testPod) {
+	l := newLab(t, underlay, tune)
+	l.v6 = v6
 	a, b := l.pod("a"), l.pod("b")
-	l.wire(1, a, b, 9500, nil)
+	l.wire(1, a, b, mtu, edit)
 	a.start()
 	b.start()
 	waitUp(t, 1, a, b)
-	eventually(t, "path MTU", func() bool { return a.status(1).PathMTU == 1500 })
-	p := a.dev.pinger(t)
-	for i, size := range []int{0, 1, 56, 1372, 1400, 1422, 1472, 1473, 2900, 4000, 8972, 9000, 9471, 9472} {
-		rtt, err := p.ping("192.168.1.2", size, uint16(i))
-		if err != nil {
-			t.Errorf("%d bytes: %v %+v", size, err, b.fabric.Status())
-		}
-		if testing.Verbose() {
-			fmt.Println(size, rtt)
+	return l, a, b
+}
+
+func pathKnown(t testing.TB, mtu int, pods ...*testPod) {
+	t.Helper()
+	for _, p := range pods {
+		eventually(t, "path MTU", func() bool { return p.status(1).PathMTU == mtu })
+	}
+}
+
+func TestPingEverySize(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		underlay int
+		v6       bool
+		tune     func(*Options)
+	}{
+		{"1500", 1500, false, nil},
+		{"1400", 1400, false, nil},
+		{"9000", 9000, false, nil},
+		{"IPv6", 1500, true, nil},
+		{"encrypted", 1500, false, func(o *Options) { o.Encrypt = true }},
+		{"without offloads", 1500, false, func(o *Options) { o.noOffload = true }},
+		{"without segmentation", 1500, false, func(o *Options) { o.noSegment = true }},
+		{"open", 1500, false, func(o *Options) { o.Key = nil }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, a, b := two(t, tc.underlay, 9500, tc.v6, tc.tune, nil)
+			pathKnown(t, tc.underlay, a, b)
+			p := a.dev.pinger(t)
+			seq := uint16(0)
+			for size := 0; size <= 9472; size++ {
+				if size > 2 && size < 9460 && size%97 != 0 && (size < 1330 || size > 1480) {
+					continue
+				}
+				seq++
+				if _, err := p.ping("192.168.1.2", size, seq); err != nil {
+					if _, err = p.ping("192.168.1.2", size, seq); err != nil {
+						t.Fatalf("%d bytes: %v %+v", size, err, b.fabric.Status())
+					}
+				}
+			}
+		})
+	}
+}
+
+// raw opens a packet socket on a device's interface.
+func (n *testNS) raw(t testing.TB, name string) int {
+	t.Helper()
+	index := n.link(t, name).Attrs().Index
+	var fd int
+	var err error
+	n.do(func() { fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0) })
+	fatal(t, err)
+	fatal(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))
+	fatal(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1))
+	fatal(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 200_000}))
+	fatal(t, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: index}))
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+// receive gives frames, with their tags, until want comes or time is over.
+func receiveFrame(fd int, want []byte) bool {
+	b, err := newRxBatch()
+	if err != nil {
+		return false
+	}
+	defer b.free()
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
+		b.prepare(false, false, 1)
+		if n, _ := b.recv(fd); n == 1 && bytes.Equal(frameOf(b, 0, int(b.msgs[0].Len), false), want) {
+			return true
 		}
 	}
-	t.Logf("%+v", a.fabric.Status())
+	return false
+}
+
+func controlFrames() map[string][]byte {
+	pad := func(b []byte, n int) []byte {
+		for i := len(b); i < n; i++ {
+			b = append(b, byte(i))
+		}
+		return b
+	}
+	head := func(dst string, rest ...byte) []byte {
+		var m [6]byte
+		fmt.Sscanf(dst, "%02x:%02x:%02x:%02x:%02x:%02x", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5])
+		return append(append(m[:], 2, 0, 0, 0, 0, 9), rest...)
+	}
+	return map[string][]byte{
+		"LLDP":     pad(head("01:80:c2:00:00:0e", 0x88, 0xcc), 120),
+		"LACP":     pad(head("01:80:c2:00:00:02", 0x88, 0x09), 124),
+		"STP":      pad(head("01:80:c2:00:00:00", 0, 38, 0x42, 0x42, 3), 60),
+		"IS-IS":    pad(head("09:00:2b:00:00:05", 0xfe, 0xfe, 3), 1514),
+		"ND":       pad(head("33:33:ff:00:00:01", 0x86, 0xdd, 0x60), 86),
+		"VLAN":     pad(head("02:00:00:00:00:01", 0x81, 0, 0x20, 5, 8, 0, 0x45), 1504),
+		"QinQ":     pad(head("02:00:00:00:00:01", 0x88, 0xa8, 0, 7, 0x81, 0, 0, 5, 8, 0, 0x45), 9000),
+		"priority": pad(head("02:00:00:00:00:01", 0x81, 0, 0xe0, 0, 0x12, 0x34), 60),
+		"MACsec":   pad(head("02:00:00:00:00:01", 0x88, 0xe5), 9514),
+		"runt":     head("02:00:00:00:00:01", 0x88, 0xb5, 1),
+	}
+}
+
+func TestFramesArriveUnchanged(t *testing.T) {
+	for _, datapath := range []string{DatapathUDP, DatapathVXLAN} {
+		t.Run(datapath, func(t *testing.T) {
+			_, a, b := two(t, 1500, 9500, false, nil, func(w *Wire) { w.Datapath = datapath })
+			pathKnown(t, 1500, a, b)
+			eventually(t, "datapath", func() bool { return a.status(1).Datapath == datapath })
+			tx, rx := a.dev.raw(t, "eth1"), b.dev.raw(t, "eth1")
+			for name, f := range controlFrames() {
+				if _, err := unix.Write(tx, f); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if !receiveFrame(rx, f) {
+					t.Errorf("%s did not arrive unchanged", name)
+				}
+			}
+		})
+	}
+}
+
+// The legs are in the namespace of the sidecar, which is the device's own: its
+// stack must not answer what comes in on a leg.
+func TestStackDoesNotSeeLegs(t *testing.T) {
+	_, a, b := two(t, 1500, 1500, false, nil, nil)
+	b.ns.addr(t, "leg1", "192.168.1.77/24")
+	if _, err := a.dev.pinger(t).ping("192.168.1.77", 10, 1); err == nil {
+		t.Error("the kernel answered on a leg")
+	}
+}
+
+func TestTCPOffloads(t *testing.T) {
+	features := []string{"tx-checksum-ip-generic", "tx-tcp-segmentation", "tx-generic-segmentation", "rx-gro"}
+	type combo struct {
+		off   []string
+		plain bool
+		tune  func(*Options)
+	}
+	combos := map[string]combo{
+		"all on":        {},
+		"no TSO":        {off: features[1:2]},
+		"no GSO":        {off: features[1:3]},
+		"no checksum":   {off: features[:3]},
+		"no GRO":        {off: features[3:]},
+		"plain":         {plain: true},
+		"no UDP GSO":    {tune: func(o *Options) { o.noSegment = true }},
+		"IPv6 underlay": {},
+	}
+	for name, c := range combos {
+		t.Run(name, func(t *testing.T) {
+			_, a, b := two(t, 1500, 9000, name == "IPv6 underlay", c.tune, func(w *Wire) { w.Plain = c.plain })
+			for _, f := range c.off {
+				a.dev.feature(t, "eth1", f, false)
+			}
+			for _, way := range [][2]*testNS{{a.dev, b.dev}, {b.dev, a.dev}} {
+				to := "192.168.1.2"
+				if way[0] == b.dev {
+					to = "192.168.1.1"
+				}
+				if err := transfer(t, way[0], way[1], to, 20<<20); err != nil {
+					t.Errorf("%v: %+v %+v", err, a.fabric.Status(), b.fabric.Status())
+				}
+			}
+		})
+	}
+}
+
+func TestTCPUnderLoss(t *testing.T) {
+	l, a, b := two(t, 1500, 9000, false, nil, nil)
+	pathKnown(t, 1500, a, b)
+	l.lose(t, 200) // one datagram of 200
+	if err := transfer(t, a.dev, b.dev, "192.168.1.2", 20<<20); err != nil {
+		t.Error(err)
+	}
+	if !a.status(1).Up || !b.status(1).Up {
+		t.Error("the wire went down")
+	}
+	if b.fabric.Status().Wires[0].Drops["incomplete"] == 0 {
+		t.Error("nothing was lost: the test tests nothing")
+	}
+}
+
+func TestCarrierBothWays(t *testing.T) {
+	_, a, b := two(t, 1500, 1500, false, nil, nil)
+	eventually(t, "carrier", func() bool { return a.dev.carrier("eth1") && b.dev.carrier("eth1") })
+	for range 3 {
+		for _, e := range [][2]*testPod{{a, b}, {b, a}} {
+			me, far := e[0], e[1]
+			me.dev.down(t, "eth1")
+			within(t, time.Second, "far end sees down", func() bool { return !far.dev.carrier("eth1") })
+			if r := far.status(1).Reason; r != reasonFarDown {
+				t.Errorf("reason %q", r)
+			}
+			me.dev.up(t, "eth1")
+			within(t, time.Second, "far end sees up", func() bool { return far.dev.carrier("eth1") && me.dev.carrier("eth1") })
+		}
+		a.dev.down(t, "eth1")
+		b.dev.down(t, "eth1")
+		time.Sleep(20 * time.Millisecond)
+		b.dev.up(t, "eth1")
+		a.dev.up(t, "eth1")
+		eventually(t, "both up again", func() bool { return a.dev.carrier("eth1") && b.dev.carrier("eth1") && a.status(1).Up && b.status(1).Up })
+	}
+}
+
+func TestPeerLostMovedAndBack(t *testing.T) {
+	_, a, b := two(t, 1500, 1500, false, nil, nil)
+	b.stop()
+	lost := within(t, 2*time.Second, "carrier down after the peer was killed", func() bool { return !a.dev.carrier("eth1") })
+	b.setAddr(99)
+	a.lab.where["b"] = []netip.Addr{netip.MustParseAddr("10.9.0.2")} // DNS is late
+	b.start()
+	back := within(t, 3*time.Second, "up at another address", func() bool {
+		return a.dev.carrier("eth1") && a.status(1).Up && b.status(1).Up
+	})
+	if !strings.HasPrefix(a.status(1).Peer, "10.9.0.99:") {
+		t.Errorf("the peer is at %s", a.status(1).Peer)
+	}
+	if _, err := a.dev.pinger(t).ping("192.168.1.2", 100, 1); err != nil {
+		t.Error(err)
+	}
+	t.Logf("lost in %v, back in %v", lost, back)
+}
+
+// A sidecar that restarts does not make the device's carrier flap.
+func TestRestartDoesNotFlap(t *testing.T) {
+	_, a, b := two(t, 1500, 1500, false, nil, nil)
+	down := make(chan struct{}, 1)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if !a.dev.carrier("eth1") || !b.dev.carrier("eth1") {
+				select {
+				case down <- struct{}{}:
+				default:
+				}
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+	}()
+	for range 5 {
+		b.stop()
+		b.start()
+		waitUp(t, 1, a, b)
+	}
+	close(stop)
+	<-done
+	select {
+	case <-down:
+		t.Error("the carrier flapped")
+	default:
+	}
+}
+
+// A carrier that the last process took away comes back, whatever was the reason.
+func TestStartsFromAnyState(t *testing.T) {
+	_, a, b := two(t, 1500, 1500, false, nil, nil)
+	for range 3 {
+		b.stop()
+		within(t, 2*time.Second, "lost", func() bool { return !a.dev.carrier("eth1") })
+		a.stop()
+		b.ns.down(t, "leg1")
+		a.start()
+		b.start()
+		eventually(t, "up", func() bool { return a.dev.carrier("eth1") && b.dev.carrier("eth1") })
+	}
+}
+
+// Changes of other wires lose nothing on those that stay.
+func TestSetLeavesOthersAlone(t *testing.T) {
+	l := newLab(t, 1500, nil)
+	a, b, c := l.pod("a"), l.pod("b"), l.pod("c")
+	l.wire(1, a, b, 1500, nil)
+	l.wire(2, a, c, 1500, nil)
+	l.wire(3, b, c, 1500, nil)
+	for _, p := range []*testPod{a, b, c} {
+		p.start()
+	}
+	waitUp(t, 1, a, b)
+	waitUp(t, 2, a, c)
+	waitUp(t, 3, b, c)
+	p := a.dev.pinger(t)
+	seq := uint16(0)
+	for i := range 30 {
+		wires := slices.Clone(a.wires)
+		if i%2 == 0 {
+			wires = wires[:1]
+		} else {
+			wires[1].Impairment = &lab.Impairment{DelayMS: float64(i)}
+		}
+		fatal(t, a.fabric.Set(wires))
+		for range 10 {
+			seq++
+			if _, err := p.ping("192.168.1.2", 1000, seq); err != nil {
+				t.Fatalf("lost after change %d: %v", i, err)
+			}
+		}
+	}
+	fatal(t, a.fabric.Set(a.wires))
+	waitUp(t, 2, a, c)
+	if _, err := p.ping("192.168.2.2", 1000, 1); err != nil {
+		t.Error(err)
+	}
+	if err := a.fabric.Set([]Wire{{ID: 1, PeerPod: "b", Leg: "x"}, {ID: 1, PeerPod: "b", Leg: "x"}}); err == nil {
+		t.Error("a wire twice")
+	}
+}
+
+func TestLegIsMadeAnew(t *testing.T) {
+	_, a, b := two(t, 1500, 1500, false, nil, nil)
+	mac := b.dev.link(t, "eth1").Attrs().HardwareAddr
+	for range 3 {
+		fatal(t, b.ns.h.LinkDel(b.ns.link(t, "leg1")))
+		within(t, time.Second, "far end sees it", func() bool { return !a.dev.carrier("eth1") })
+		veth(t, b.ns, "leg1", b.dev, "eth1", 1500)
+		fatal(t, b.dev.h.LinkSetHardwareAddr(b.dev.link(t, "eth1"), mac))
+		b.dev.addr(t, "eth1", "192.168.1.2/24")
+		b.wires[0].LegIndex = b.ns.link(t, "leg1").Attrs().Index
+		fatal(t, b.fabric.Set(b.wires))
+		waitUp(t, 1, a, b)
+		if _, err := a.dev.pinger(t).ping("192.168.1.2", 100, 1); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestVXLANLiveSwitch(t *testing.T) {
+	_, a, b := two(t, 1600, 1500, false, nil, func(w *Wire) { w.Datapath = DatapathAuto })
+	p := a.dev.pinger(t)
+	check := func(datapath string) {
+		t.Helper()
+		eventually(t, datapath, func() bool {
+			return a.status(1).Datapath == datapath && b.status(1).Datapath == datapath && a.status(1).RemoteDatapath == datapath
+		})
+		for i := range 20 {
+			if _, err := p.ping("192.168.1.2", 1472, uint16(i)); err != nil {
+				t.Errorf("%s: %v", datapath, err)
+			}
+		}
+	}
+	for range 2 {
+		check(DatapathVXLAN)
+		a.wires[0].Datapath = DatapathUDP // one end is enough
+		fatal(t, a.fabric.Set(a.wires))
+		check(DatapathUDP)
+		a.wires[0].Datapath = DatapathAuto
+		a.wires[0].Impairment = &lab.Impairment{DelayMS: 1}
+		fatal(t, a.fabric.Set(a.wires))
+		check(DatapathUDP)
+		a.wires[0].Impairment = nil
+		fatal(t, a.fabric.Set(a.wires))
+	}
+	check(DatapathVXLAN)
+	a.stop() // as killed: what it left is picked up
+	a.start()
+	waitUp(t, 1, a, b)
+	check(DatapathVXLAN)
+	fatal(t, a.fabric.Set(nil))
+	eventually(t, "the device is removed", func() bool { _, err := a.ns.h.LinkByName("c9sv1"); return err != nil })
+	if q, err := a.ns.h.FilterList(a.ns.link(t, "leg1"), netlink.HANDLE_MIN_INGRESS); err == nil && len(q) > 0 {
+		t.Errorf("filters stay on the leg: %v", q)
+	}
+}
+
+func TestLocalImpaired(t *testing.T) {
+	l := newLab(t, 1500, nil)
+	a := l.pod("a")
+	other := newNS(t)
+	veth(t, a.ns, "legx", a.dev, "eth1", 1500)
+	veth(t, a.ns, "legy", other, "eth1", 1500)
+	a.dev.addr(t, "eth1", "192.168.1.1/24")
+	other.addr(t, "eth1", "192.168.1.2/24")
+	a.wires = []Wire{{ID: 1, Leg: "legx", LocalLeg: "legy", MTU: 1500, Impairment: &lab.Impairment{DelayMS: 20}, ReverseImpairment: &lab.Impairment{DelayMS: 10}}}
+	a.start()
+	waitUp(t, 1, a)
+	p := a.dev.pinger(t)
+	p.ping("192.168.1.2", 10, 0)
+	rtt, err := p.ping("192.168.1.2", 1000, 1)
+	if err != nil || rtt < 30*time.Millisecond || rtt > 60*time.Millisecond {
+		t.Errorf("%v %v", rtt, err)
+	}
+	a.wires[0].Impairment, a.wires[0].ReverseImpairment = nil, nil
+	fatal(t, a.fabric.Set(a.wires))
+	if err := transfer(t, a.dev, other, "192.168.1.2", 20<<20); err != nil {
+		t.Error(err)
+	}
+	other.down(t, "eth1")
+	within(t, time.Second, "carrier", func() bool { return !a.dev.carrier("eth1") })
+	other.up(t, "eth1")
+	within(t, time.Second, "carrier", func() bool { return a.dev.carrier("eth1") && other.carrier("eth1") })
+}
+
+// One percent of loss is one percent of the packets, of super-frames too.
+func TestImpairedWire(t *testing.T) {
+	_, a, b := two(t, 1500, 1500, false, nil, func(w *Wire) { w.Impairment = &lab.Impairment{Loss: 1, Seed: 7} })
+	if err := transfer(t, a.dev, b.dev, "192.168.1.2", 8<<20); err != nil {
+		t.Error(err)
+	}
+	s := a.status(1)
+	lost := float64(s.Drops["impairment-loss"]) / float64(s.TxFrames+s.Drops["impairment-loss"])
+	if lost < 0.005 || lost > 0.02 || s.TxFrames < 5700 {
+		t.Errorf("%.4f of %d lost", lost, s.TxFrames)
+	}
+}
+
+// 300 changes leave nothing behind.
+func TestNoLeaks(t *testing.T) {
+	l := newLab(t, 1600, nil)
+	a, b := l.pod("a"), l.pod("b")
+	for id := 1; id <= 4; id++ {
+		l.wire(id, a, b, 1500, func(w *Wire) { w.Datapath = DatapathAuto })
+	}
+	a.start()
+	b.start()
+	waitUp(t, 4, a, b)
+	count := func() (int, int, int) {
+		fds, _ := os.ReadDir("/proc/self/fd")
+		list, _ := a.ns.h.LinkList()
+		return len(fds), runtime.NumGoroutine(), len(list)
+	}
+	settle := func() {
+		for id := 1; id <= 4; id++ {
+			waitUp(t, id, a, b)
+			eventually(t, "vxlan", func() bool { return a.status(id).Datapath == DatapathVXLAN })
+		}
+	}
+	settle()
+	fds, goroutines, links := count()
+	for i := range 300 {
+		wires := slices.Clone(a.wires)
+		wires = slices.Delete(wires, i%4, i%4+1)
+		wires[i%3].Impairment = &lab.Impairment{DelayMS: 1}
+		fatal(t, a.fabric.Set(wires))
+		if i%10 == 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	fatal(t, a.fabric.Set(a.wires))
+	settle()
+	eventually(t, "nothing is left", func() bool {
+		f, g, n := count()
+		return f <= fds+2 && g <= goroutines+2 && n == links
+	})
+}
+
+// The targets of the issue, with room for a loaded machine. WIRE_TIMES=20 measures
+// them.
+func TestTimes(t *testing.T) {
+	n := 3
+	fmt.Sscan(os.Getenv("WIRE_TIMES"), &n)
+	_, a, b := two(t, 1500, 1500, false, nil, nil)
+	var down, up, killed, back []float64
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	addr := 20
+	for range n {
+		time.Sleep(50 * time.Millisecond)
+		a.dev.down(t, "eth1")
+		down = append(down, ms(within(t, time.Second, "far end down", func() bool { return !b.dev.carrier("eth1") })))
+		a.dev.up(t, "eth1")
+		up = append(up, ms(within(t, time.Second, "far end up", func() bool { return b.dev.carrier("eth1") })))
+		b.stop()
+		killed = append(killed, ms(within(t, 3*time.Second, "killed", func() bool { return !a.dev.carrier("eth1") })))
+		addr++
+		b.setAddr(addr)
+		start := time.Now()
+		b.start()
+		within(t, 3*time.Second, "back", func() bool { return a.dev.carrier("eth1") && b.status(1).Up })
+		back = append(back, ms(time.Since(start)))
+	}
+	t.Logf("medians of %d, ms: far end down %.1f, up %.1f, peer killed %.0f, back elsewhere %.0f", n, median(down), median(up), median(killed), median(back))
+	if median(down) > 100 || median(killed) > 1500 || median(back) > 1500 {
+		t.Error("too slow")
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -176,12 +177,12 @@ func (k *kernelWorker) vxlanMake(w *wireEnd, remote netip.Addr, leg int) error {
 	return nil
 }
 
-// redirect sends all that comes in at one device out of another one. u32 with an
-// empty key matches everything where matchall is missing.
+// redirect sends all that comes in at one device out of another one. u32
+// without a key matches everything, also where matchall is missing.
 func (k *kernelWorker) redirect(from, to int) error {
 	filter := &netlink.U32{
 		FilterAttrs: netlink.FilterAttrs{LinkIndex: from, Parent: netlink.HANDLE_MIN_INGRESS, Priority: redirectPriority, Protocol: unix.ETH_P_ALL},
-		Sel:         &netlink.TcU32Sel{Flags: 1, Nkeys: 1, Keys: []netlink.TcU32Key{{}}},
+		Sel:         &netlink.TcU32Sel{Flags: nl.TC_U32_TERMINAL},
 		Actions:     []netlink.Action{netlink.NewMirredAction(to)},
 	}
 	if err := k.h.FilterAdd(filter); err != nil && !errors.Is(err, unix.EEXIST) {

@@ -1,0 +1,337 @@
+package wire
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// world joins engines by a network in memory, on a clock of its own.
+type world struct {
+	t     *testing.T
+	clock time.Duration
+	nodes map[netip.AddrPort]*engine
+	queue []packet
+	log   []packet // all that was sent
+	cut   func(p packet) bool
+}
+
+type packet struct {
+	from, to netip.AddrPort
+	b        []byte
+}
+
+func addr(n int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(n)}), 14800)
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{t: t, clock: time.Hour, nodes: map[netip.AddrPort]*engine{}}
+}
+
+// node starts a Pod's engine with wire 7 to peer.
+func (w *world) node(pod, peer, key string, at netip.AddrPort, epoch uint64) *engine {
+	e := &engine{lab: "lab", pod: pod, port: 14800, keys: deriveLab([]byte(key), "lab"), keyed: key != "", epoch: epoch, limit: 1500,
+		now: func() time.Duration { return w.clock }, drops: &dropCounters{},
+		bits:    func(lab.WireID) uint8 { return beatUp },
+		changed: func(*peerAlias) {}, moved: func(*peerAlias) {},
+		send: func(to netip.AddrPort, b []byte) {
+			p := packet{at, to, append([]byte(nil), b...)}
+			w.queue, w.log = append(w.queue, p), append(w.log, p)
+		}}
+	e.init()
+	e.setPeers(map[string][]lab.WireID{peer: {7}})
+	w.nodes[at] = e
+	return e
+}
+
+type peerAlias = peer
+
+// run lets time pass in steps of 5 ms.
+func (w *world) run(d time.Duration) {
+	for end := w.clock + d; w.clock < end; w.clock += 5 * time.Millisecond {
+		for _, e := range w.nodes {
+			e.tick()
+		}
+		for i := 0; len(w.queue) > 0 && i < 10000; i++ {
+			p := w.queue[0]
+			w.queue = w.queue[1:]
+			if e := w.nodes[p.to]; e != nil && (w.cut == nil || !w.cut(p)) {
+				e.receive(p.from, p.b)
+			}
+		}
+	}
+}
+
+func know(e *engine, pod string, at netip.AddrPort) {
+	e.setAddrs(e.peers[pod], []netip.Addr{at.Addr()})
+}
+
+func joined(a, b *engine) bool {
+	s, r := a.peers[b.pod].cur, b.peers[a.pod].cur
+	return s != nil && r != nil && s.id == r.remoteID && r.id == s.remoteID && s.tx.token == r.rx.token && r.tx.token == s.rx.token &&
+		s.tx.token != s.rx.token && a.peers[b.pod].known && b.peers[a.pod].known
+}
+
+func pair(t *testing.T, key string) (*world, *engine, *engine) {
+	w := newWorld(t)
+	a, b := w.node("a", "b", key, addr(1), 100), w.node("b", "a", key, addr(2), 200)
+	know(a, "b", addr(2))
+	know(b, "a", addr(1))
+	w.run(300 * time.Millisecond)
+	if !joined(a, b) {
+		t.Fatalf("no session: %v %v", a.drops.report(), b.drops.report())
+	}
+	return w, a, b
+}
+
+func TestHandshakeBothBegin(t *testing.T) {
+	for _, key := range []string{"", "secret"} {
+		w, a, b := pair(t, key)
+		s := a.peers["b"].cur
+		w.run(5 * time.Second)
+		if a.peers["b"].cur != s || !joined(a, b) {
+			t.Error("the session did not last")
+		}
+		if s.mtu.current != 1500 {
+			t.Errorf("path MTU %d", s.mtu.current)
+		}
+		if s.loss != 0 {
+			t.Errorf("loss %v", s.loss)
+		}
+	}
+}
+
+func TestHandshakeOneSideKnows(t *testing.T) {
+	for _, knows := range []string{"a", "b"} {
+		w := newWorld(t)
+		a, b := w.node("a", "b", "k", addr(1), 100), w.node("b", "a", "k", addr(2), 200)
+		if knows == "a" {
+			know(a, "b", addr(2))
+		} else {
+			know(b, "a", addr(1))
+		}
+		w.run(300 * time.Millisecond)
+		if !joined(a, b) {
+			t.Errorf("no session when %s alone knows the other", knows)
+		}
+	}
+}
+
+func TestHandshakeUnderLoss(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.node("a", "b", "k", addr(1), 100), w.node("b", "a", "k", addr(2), 200)
+	know(a, "b", addr(2))
+	know(b, "a", addr(1))
+	n := 0
+	w.cut = func(packet) bool { n++; return n%2 == 0 }
+	w.run(3 * time.Second)
+	w.cut = nil
+	w.run(time.Second)
+	if !joined(a, b) {
+		t.Error("no session")
+	}
+}
+
+func TestPeerLostAndBackElsewhere(t *testing.T) {
+	w, a, b := pair(t, "k")
+	delete(w.nodes, addr(2))
+	w.run(lostAfter + 2*beatEvery)
+	if a.peers["b"].cur != nil {
+		t.Fatal("the lost peer is still believed")
+	}
+	// It comes back at an address that nobody knows, with a clock that is behind.
+	b = w.node("b", "a", "k", addr(3), 150)
+	know(b, "a", addr(1))
+	w.run(200 * time.Millisecond)
+	if !joined(a, b) || *a.peers["b"].cur.addr.Load() != addr(3) {
+		t.Errorf("not followed: %v", a.drops.report())
+	}
+}
+
+func TestRestartReplacesSession(t *testing.T) {
+	w, a, _ := pair(t, "k")
+	b := w.node("b", "a", "k", addr(2), 300)
+	know(b, "a", addr(1))
+	w.run(200 * time.Millisecond)
+	if !joined(a, b) {
+		t.Error("the restarted peer is not taken")
+	}
+	if len(a.sessions) != 1 {
+		t.Errorf("%d sessions", len(a.sessions))
+	}
+}
+
+// An older process of the same Pod must not take the session over.
+func TestOlderEpochIsRefused(t *testing.T) {
+	w, a, b := pair(t, "k")
+	old := w.node("b", "a", "k", addr(9), 50)
+	know(old, "a", addr(1))
+	w.run(500 * time.Millisecond)
+	if !joined(a, b) {
+		t.Error("an older process took over")
+	}
+}
+
+func TestHeartbeatMovesAddress(t *testing.T) {
+	w, a, b := pair(t, "k")
+	s := a.peers["b"].cur
+	// b's datagrams come from another address from now on.
+	send := b.send
+	b.send = func(to netip.AddrPort, bytes []byte) {
+		send(to, bytes)
+		w.queue[len(w.queue)-1].from = addr(5)
+	}
+	w.nodes[addr(5)] = b
+	w.run(time.Second)
+	if a.peers["b"].cur != s || *s.addr.Load() != addr(5) {
+		t.Error("the address was not followed")
+	}
+	if s.mtu.current != 1500 {
+		t.Errorf("path MTU at the new address: %d", s.mtu.current)
+	}
+}
+
+// All that was ever sent is sent again, from where it came and from elsewhere.
+func TestReplay(t *testing.T) {
+	w, a, b := pair(t, "k")
+	w.run(time.Second)
+	sa, sb := a.peers["b"].cur, b.peers["a"].cur
+	log := append([]packet(nil), w.log...)
+	for _, from := range []netip.AddrPort{{}, addr(66)} {
+		for _, p := range log {
+			if from.IsValid() {
+				p.from = from
+			}
+			w.nodes[p.to].receive(p.from, p.b)
+		}
+	}
+	w.run(200 * time.Millisecond)
+	if a.peers["b"].cur != sa || b.peers["a"].cur != sb || *sa.addr.Load() != addr(2) || *sb.addr.Load() != addr(1) {
+		t.Error("a replay changed the session")
+	}
+	// Also into a fresh process: the handshake of another time is worth nothing.
+	fresh := w.node("a", "b", "k", addr(1), 400)
+	for _, p := range log {
+		if p.to == addr(1) {
+			fresh.receive(addr(66), p.b)
+		}
+	}
+	if fresh.peers["b"].cur != nil {
+		t.Error("a replayed handshake made a session")
+	}
+}
+
+func TestForged(t *testing.T) {
+	w, a, b := pair(t, "k")
+	w.run(time.Second)
+	sa := a.peers["b"].cur
+	for _, p := range append([]packet(nil), w.log...) {
+		for i := range p.b {
+			c := append([]byte(nil), p.b...)
+			c[i] ^= 0x10
+			if p.to == addr(1) {
+				a.receive(addr(2), c)
+			}
+		}
+	}
+	if a.peers["b"].cur != sa || *sa.addr.Load() != addr(2) {
+		t.Error("a forged datagram changed the session")
+	}
+	w.queue = nil
+	w.run(time.Second)
+	if !joined(a, b) {
+		t.Error("the session did not survive")
+	}
+}
+
+func TestWrongKey(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.node("a", "b", "k", addr(1), 100), w.node("b", "a", "other", addr(2), 200)
+	know(a, "b", addr(2))
+	know(b, "a", addr(1))
+	w.run(2 * time.Second)
+	if a.peers["b"].cur != nil || a.drops[dropStranger].Load() == 0 {
+		t.Error("another lab's hello was taken")
+	}
+}
+
+func TestOpenModeKnownAddressesOnly(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.node("a", "b", "", addr(1), 100), w.node("b", "a", "", addr(2), 200)
+	know(b, "a", addr(1))
+	w.run(time.Second)
+	if a.peers["b"].cur != nil || a.drops[dropAddress].Load() == 0 {
+		t.Error("a hello from an unknown address was taken")
+	}
+	know(a, "b", addr(2))
+	w.run(2 * time.Second)
+	if !joined(a, b) {
+		t.Error("no session with a known address")
+	}
+}
+
+func TestEncryptionMustAgree(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.node("a", "b", "k", addr(1), 100), w.node("b", "a", "k", addr(2), 200)
+	a.caps = capEncrypt
+	know(a, "b", addr(2))
+	know(b, "a", addr(1))
+	w.run(time.Second)
+	if a.peers["b"].cur != nil || b.peers["a"].refused == "" {
+		t.Error("a session with and without encryption")
+	}
+}
+
+func TestManyWiresInParts(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.node("a", "b", "k", addr(1), 100), w.node("b", "a", "k", addr(2), 200)
+	var ids []lab.WireID
+	for i := range 700 {
+		ids = append(ids, lab.WireID(i+1))
+	}
+	a.setPeers(map[string][]lab.WireID{"b": ids})
+	know(a, "b", addr(2))
+	w.run(time.Second)
+	if n := len(b.peers["a"].remote); n != 700 {
+		t.Errorf("%d of 700 wires are known", n)
+	}
+}
+
+func TestPathMTU(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.node("a", "b", "k", addr(1), 100), w.node("b", "a", "k", addr(2), 200)
+	path := 1421
+	w.cut = func(p packet) bool { return len(p.b)+28 > path }
+	know(a, "b", addr(2))
+	w.run(4 * time.Second)
+	s := a.peers["b"].cur
+	if s == nil || s.mtu.current > path || s.mtu.current < path-probeExact {
+		t.Fatalf("found %d of %d", s.mtu.current, path)
+	}
+	path = 1300 // a tunnel appears
+	w.run(25 * time.Second)
+	if s.mtu.current > path || s.mtu.current < path-probeExact {
+		t.Errorf("found %d of %d", s.mtu.current, path)
+	}
+	path = 9000
+	w.run(70 * time.Second)
+	if s.mtu.current != 1500 {
+		t.Errorf("found %d of the interface's 1500", s.mtu.current)
+	}
+	_ = b
+}
+
+func TestHelloRateIsBounded(t *testing.T) {
+	w, a, _ := pair(t, "k")
+	hello := (&hello{kind: msgHello, lab: "lab", pod: "b", target: "a"}).marshal(a.keys)
+	before := len(w.log)
+	for range 100_000 {
+		a.receive(addr(77), hello)
+	}
+	if n := len(w.log) - before; n > helloRate {
+		t.Errorf("%d answers to a flood", n)
+	}
+}

@@ -1,0 +1,180 @@
+//go:build linux
+
+package wire
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// hostile is a stranger on the underlay.
+func (l *testLab) hostile() (*testPod, *underlaySocket) {
+	p := l.pod("mallory")
+	var s *underlaySocket
+	var err error
+	p.ns.do(func() { s, err = openUnderlay(14800, 0, false) })
+	fatal(l.t, err)
+	l.t.Cleanup(s.close)
+	return p, s
+}
+
+// injected tells whether any frame with the EtherType 0x88b5 came to a device.
+func injected(fd int) bool {
+	buf := make([]byte, 70000)
+	unix.SetNonblock(fd, true)
+	for {
+		n, _, err := unix.Recvfrom(fd, buf, 0)
+		if err != nil {
+			return false
+		}
+		if n >= 14 && buf[12] == 0x88 && buf[13] == 0xb5 {
+			return true
+		}
+	}
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func TestHostileStranger(t *testing.T) {
+	l, a, b := two(t, 1500, 1500, false, nil, nil)
+	_, sock := l.hostile()
+	rx := b.dev.raw(t, "eth1")
+	to := netip.AddrPortFrom(b.addr, 14800)
+	// It saw everything but cannot use b's address: the session and the token are
+	// right.
+	p := a.fabric.wires[1].path.Load()
+	good := dataHeader{session: p.s.remoteID, token: p.s.tx.token, wire: 1, frame: 1 << 20, length: 60, fragSize: 1400}
+	frame := make([]byte, 60)
+	copy(frame, "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
+	before := heapInUse()
+	rng := rand.New(rand.NewPCG(1, 1))
+	var stop atomic.Bool
+	var sent atomic.Int64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; !stop.Load(); i++ {
+			h := good
+			d := make([]byte, dataHeaderLen, 1500)
+			switch i % 5 {
+			case 0: // stolen
+			case 1:
+				h.session, h.token = rng.Uint32(), rng.Uint64()
+			case 2:
+				h.frame, h.length, h.index = rng.Uint32(), 60000, uint16(rng.IntN(40))
+			case 3:
+				h.wire = rng.Uint32()
+			}
+			h.put(d)
+			d = append(d, frame...)
+			if i%5 == 4 {
+				for j := range d {
+					d[j] = byte(rng.Uint32())
+				}
+				d[0] = typeByte(msgType(rng.IntN(9)))
+			}
+			sock.send(to, d)
+			sent.Add(1)
+		}
+	})
+	ping := a.dev.pinger(t)
+	answered := 0
+	start := time.Now()
+	for i := 0; time.Since(start) < 2*time.Second; i++ {
+		if _, err := ping.ping("192.168.1.2", 1000, uint16(i)); err == nil {
+			answered++
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	err := transfer(t, a.dev, b.dev, "192.168.1.2", 16<<20)
+	stop.Store(true)
+	wg.Wait()
+	if err != nil {
+		t.Error(err)
+	}
+	if injected(rx) {
+		t.Error("a frame was injected")
+	}
+	if grown := int64(heapInUse()) - int64(before); grown > 8<<20 {
+		t.Errorf("the heap grew by %d", grown)
+	}
+	if answered < 50 || !b.status(1).Up {
+		t.Errorf("honest traffic suffered: %d echoes, %+v", answered, b.status(1))
+	}
+	t.Logf("%d datagrams/s of garbage; dropped %v", int(float64(sent.Load())/time.Since(start).Seconds()), b.fabric.Status().Dropped)
+}
+
+// A peer that is in the lab, with a session, but sends what it likes.
+func TestHostilePeer(t *testing.T) {
+	l, a, b := two(t, 1500, 1500, false, nil, nil)
+	c := l.pod("c")
+	l.wire(2, b, c, 1500, nil)
+	fatal(t, b.fabric.Set(b.wires))
+	c.start()
+	waitUp(t, 2, b, c)
+	rx := b.dev.raw(t, "eth1")
+	p := c.fabric.wires[2].path.Load()
+	before := heapInUse()
+	rng := rand.New(rand.NewPCG(2, 2))
+	for i := range 60_000 {
+		h := dataHeader{session: p.s.remoteID, token: p.s.tx.token, wire: 2, frame: uint32(i), length: 1 + rng.Uint32N(70000), fragSize: uint16(1 + rng.IntN(1400)), flags: uint8(rng.IntN(3))}
+		h.index = uint16(rng.IntN(8))
+		if i%3 == 0 {
+			h.wire, h.length, h.index = 1, 60, 0 // another's
+		}
+		size := min(int(h.length)-int(h.index)*int(h.fragSize), int(h.fragSize)) + rng.IntN(2)*rng.IntN(2)
+		d := make([]byte, dataHeaderLen+max(0, min(size, 1400)))
+		h.put(d)
+		if i%2 == 0 && len(d) > dataHeaderLen+14 {
+			copy(d[dataHeaderLen+12:], "\x88\xb5")
+		}
+		c.fabric.sock.send(netip.AddrPortFrom(b.addr, 14800), d)
+	}
+	time.Sleep(200 * time.Millisecond)
+	if injected(rx) {
+		t.Error("a frame came out of another peer's wire")
+	}
+	if grown := int64(heapInUse()) - int64(before); grown > partialsTotal*(64<<10)+(4<<20) {
+		t.Errorf("the heap grew by %d", grown)
+	}
+	if _, err := a.dev.pinger(t).ping("192.168.1.2", 1000, 1); err != nil {
+		t.Error(err)
+	}
+	if n := b.fabric.Status().Dropped["wire"]; n == 0 {
+		t.Error("wrong wire ids were not counted")
+	}
+}
+
+// Recorded datagrams, sent again from the right address, deliver nothing twice.
+func TestReplayedFrames(t *testing.T) {
+	_, a, b := two(t, 1500, 1500, false, nil, nil)
+	rx := b.dev.raw(t, "eth1")
+	p := a.fabric.wires[1].path.Load()
+	h := dataHeader{session: p.s.remoteID, token: p.s.tx.token, wire: 1, frame: a.fabric.wires[1].frameNo.Add(1), length: 60, fragSize: 1400}
+	d := make([]byte, dataHeaderLen+60)
+	h.put(d)
+	copy(d[dataHeaderLen:], "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
+	for range 100 {
+		a.fabric.sock.send(netip.AddrPortFrom(b.addr, 14800), d)
+	}
+	if !receiveFrame(rx, d[dataHeaderLen:]) {
+		t.Error("the first one did not come")
+	}
+	if injected(rx) {
+		t.Error("a replayed one came")
+	}
+	if n := b.status(1).Drops["duplicate"]; n != 99 {
+		t.Errorf("%d duplicates", n)
+	}
+}
