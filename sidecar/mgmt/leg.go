@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -16,8 +17,13 @@ import (
 // portName is the other end of eth0 where the leg is a bridge.
 const portName = "c9srp"
 
-// legAlias marks the veth end that belongs to eth0.
-const legAlias = "c9s-mgmt"
+// legAlias marks the veth end that belongs to eth0, and says which addresses eth0
+// was given, so that a later links.json takes these away and no others.
+func (m *Router) legAlias() string {
+	return fmt.Sprintf("%s%s %s", legMark, m.mgmt.IPv4, m.mgmt.IPv6)
+}
+
+const legMark = "c9s-mgmt "
 
 // ensureLeg has eth0 and the leg. As with every leg, its being there says that
 // the device has eth0, wherever that is and whatever it is called.
@@ -76,11 +82,28 @@ func (m *Router) vethEnd(snap *link.Snapshot, end string) (netlink.Link, error) 
 		}
 		veth.Attrs().Name = end
 	}
-	// Unmarked, its making was interrupted.
-	if veth.Attrs().Alias != legAlias {
+	// Unmarked, its making was interrupted; marked otherwise, its addresses are
+	// old. In a namespace of the device's own they are the device's.
+	if alias := veth.Attrs().Alias; alias != m.legAlias() && snap.Peer(veth) != nil {
+		if err := m.dropOld(snap.Peer(veth), alias); err != nil {
+			return nil, err
+		}
 		return veth, m.finishEth0(veth)
 	}
 	return veth, nil
+}
+
+func (m *Router) dropOld(dev netlink.Link, alias string) error {
+	for _, text := range strings.Fields(strings.TrimPrefix(alias, legMark)) {
+		p, err := netip.ParsePrefix(text)
+		if err != nil || p == m.mgmt.IPv4 || p == m.mgmt.IPv6 {
+			continue
+		}
+		if err := m.nl.AddrDel(dev, link.Addr(p)); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return fmt.Errorf("remove address %s of %s: %w", p, dev.Attrs().Name, err)
+		}
+	}
+	return nil
 }
 
 // flushLeg takes the addresses off a leg that becomes a port.
@@ -132,7 +155,11 @@ func (m *Router) finishEth0(leg netlink.Link) error {
 		}
 	}
 	if m.mgmt.IPv6.IsValid() {
-		if err := link.SetSysctl("0", "net", "ipv6", "conf", name, "disable_ipv6"); err != nil {
+		err := errors.Join(
+			link.SetSysctl("0", "net", "ipv6", "conf", name, "disable_ipv6"),
+			// The router speaks at once: nobody else has its link-local address.
+			link.SetSysctl("0", "net", "ipv6", "conf", leg.Attrs().Name, "accept_dad"))
+		if err != nil {
 			return err
 		}
 	}
@@ -155,7 +182,7 @@ func (m *Router) finishEth0(leg netlink.Link) error {
 			return err
 		}
 	}
-	if err := m.nl.LinkSetAlias(leg, legAlias); err != nil {
+	if err := m.nl.LinkSetAlias(leg, m.legAlias()); err != nil {
 		return fmt.Errorf("mark %s: %w", leg.Attrs().Name, err)
 	}
 	return nil

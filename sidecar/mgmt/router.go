@@ -131,12 +131,35 @@ func (m *Router) Ensure(snap *link.Snapshot, mesh netlink.Link) error {
 		return err
 	}
 	layout := fmt.Sprint(m.mgmt, len(m.bridged) > 0, leg.Attrs().Index, mesh != nil && mesh.Attrs().Index > 0)
+	if m.layout != "" && m.layout != layout {
+		if err := m.flush(); err != nil {
+			return err
+		}
+	}
 	for _, n := range m.networks() {
 		if err := m.ensureNetwork(n, leg, mesh, layout != m.layout); err != nil {
 			return err
 		}
 	}
 	m.layout = layout
+	return nil
+}
+
+// flush empties the tables that were made for another management network.
+func (m *Router) flush() error {
+	for _, table := range []int{TableMgmt, TableGateway} {
+		for _, family := range families {
+			routes, err := m.nl.RouteListFiltered(family, &netlink.Route{Table: table}, netlink.RT_FILTER_TABLE)
+			if err != nil {
+				return fmt.Errorf("routes in table %d: %w", table, err)
+			}
+			for _, r := range routes {
+				if err := m.nl.RouteDel(&r); err != nil && !errors.Is(err, unix.ESRCH) {
+					return fmt.Errorf("remove the route to %s from table %d: %w", r.Dst, table, err)
+				}
+			}
+		}
+	}
 	return nil
 }
 
@@ -246,7 +269,14 @@ func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link, fresh bool) er
 	}
 	found := false
 	for _, a := range have {
-		found = found || addr(a.IP) == n.self()
+		switch ip := addr(a.IP); {
+		case ip == n.self():
+			found = true
+		case !ip.IsLinkLocalUnicast():
+			if err := m.nl.AddrDel(leg, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+				return fmt.Errorf("remove address %s of %s: %w", ip, LegName, err)
+			}
+		}
 	}
 	if !found {
 		if err := m.nl.AddrReplace(leg, self); err != nil {

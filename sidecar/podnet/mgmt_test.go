@@ -46,7 +46,7 @@ func directory(pods ...*pod) {
 			hosts += n.IPv4.String() + "\t" + p.name + "\n" + n.IPv6.String() + "\t" + p.name + "\n"
 		}
 		dir.Nodes = append(dir.Nodes, n)
-		known.Pods[p.name] = []netip.Addr{netip.MustParseAddr(p.ip4), netip.MustParseAddr(p.ip6)}
+		known.Pods[p.name] = p.addrs()
 	}
 	for _, p := range pods {
 		p.writeJSON("directory/directory.json", dir)

@@ -137,6 +137,19 @@ type pod struct {
 	doc  links.Document
 	cmd  *exec.Cmd
 	log  *os.File
+	// only is "IPv4 only" or "IPv6 only" for a Pod of one family.
+	only string
+}
+
+func (p *pod) addrs() []netip.Addr {
+	both := []netip.Addr{netip.MustParseAddr(p.ip4), netip.MustParseAddr(p.ip6)}
+	switch p.only {
+	case "IPv4 only":
+		return both[:1]
+	case "IPv6 only":
+		return both[1:]
+	}
+	return both
 }
 
 // newPod makes a Pod as a bridge plugin does: an address in the network's prefix
@@ -203,7 +216,7 @@ func (p *pod) apply() { p.t.Helper(); p.writeJSON("links/links.json", p.doc) }
 
 func (p *pod) config() Config {
 	return Config{
-		PodIPs:  []netip.Addr{netip.MustParseAddr(p.ip4), netip.MustParseAddr(p.ip6)},
+		PodIPs:  p.addrs(),
 		PodName: p.name, Namespace: "test", NodeName: "worker", Version: "test",
 		LinksDir: p.dir + "/links", DirectoryDir: p.dir + "/directory", PlanDir: p.dir + "/plan", StateDir: p.dir + "/state",
 		KeyFile: p.dir + "/key", HostsFile: p.dir + "/hosts", ResolvConf: p.dir + "/resolv.conf",
