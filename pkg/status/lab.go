@@ -243,7 +243,7 @@ func verdict(l Lab) string {
 		return LabFailed
 	case total > 0 && count[StateStopped] == total:
 		return LabStopped
-	case count[StatePending]+count[StatePulling]+count[StatePreparing]+count[StateWiring]+count[StateTerminating] > 0:
+	case count[StatePending]+count[StatePulling]+count[StatePreparing]+count[StateWiring]+count[StateStarting]+count[StateTerminating] > 0:
 		return LabDeploying
 	case count[StateBooting] > 0:
 		return LabDegraded

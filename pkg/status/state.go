@@ -22,6 +22,7 @@ const (
 	StatePulling     State = "pulling"     // on a worker; images are fetched
 	StatePreparing   State = "preparing"   // files are laid out
 	StateWiring      State = "wiring"      // interfaces are made, or the node waits for others
+	StateStarting    State = "starting"    // the device's image is fetched, its container made
 	StateBooting     State = "booting"     // the device runs, and is not ready
 	StateReady       State = "ready"       // device and wires are
 	StateTerminating State = "terminating" // the old Pod goes
@@ -148,7 +149,7 @@ func (p *Progress) containers(pod *corev1.Pod) {
 	if running && len(pod.Status.ContainerStatuses) > 0 {
 		p.State = StateBooting
 	} else {
-		p.State = StatePulling
+		p.State = StateStarting
 	}
 	if c := condition(pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue {
 		p.State = StateReady
@@ -168,7 +169,7 @@ func (p *Progress) trouble(s corev1.ContainerStatus) bool {
 			return true
 		case w.Reason == "ErrImagePull":
 			// The first try; the next state says the same with less in it.
-			p.State, p.Reason, p.Message, p.Container = StatePulling, w.Reason, w.Message, s.Name
+			p.Reason, p.Message, p.Container = w.Reason, w.Message, s.Name
 			p.Certain = strings.Contains(w.Message, "not found") || strings.Contains(w.Message, "denied") || strings.Contains(w.Message, "unauthorized")
 			if p.Certain {
 				p.State = StateFailed
@@ -209,7 +210,7 @@ const mountPatience = 15 * time.Second
 // mounts takes the kubelet's word on volumes that it cannot set up, which no
 // field of the Pod tells.
 func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
-	if p.State != StatePulling || p.Reason != "" {
+	if p.State != StatePulling && p.State != StateStarting || p.Reason != "" {
 		return
 	}
 	for i := len(events) - 1; i >= 0; i-- {
