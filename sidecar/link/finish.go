@@ -30,6 +30,7 @@ func (r *round) finish(i *links.Interface, dev, leg netlink.Link) error {
 	if !fresh && reflect.DeepEqual(old.Spec, *i) {
 		return nil
 	}
+	r.touched = true
 	if leg != nil {
 		if err := r.setMTU(leg, i.MTU); err != nil {
 			return err

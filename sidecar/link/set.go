@@ -102,6 +102,8 @@ type round struct {
 	errs  map[Key]error
 	// host is the worker's namespace, opened on demand.
 	host *hostNS
+	// touched tells that something was changed, so that the snapshot is old.
+	touched bool
 }
 
 func (r *round) close() {
@@ -214,6 +216,7 @@ func (r *round) wantsLeg(alias, name string) bool {
 
 // delete removes an interface and, for a veth, what goes with it.
 func (r *round) delete(l netlink.Link) {
+	r.touched = true
 	if err := r.nl.LinkDel(l); err != nil && !gone(err) {
 		r.fail(Key{Name: l.Attrs().Name}, fmt.Errorf("remove %s: %w", l.Attrs().Name, err))
 		return
@@ -243,6 +246,7 @@ func (r *round) create(l netlink.Link) (netlink.Link, error) {
 
 // read takes an interface, and a veth's other end, into the snapshot.
 func (r *round) read(name string) (netlink.Link, error) {
+	r.touched = true
 	got, err := r.nl.LinkByName(name)
 	if err != nil {
 		return nil, err
@@ -262,6 +266,7 @@ func (r *round) up(l netlink.Link) error {
 	if l.Attrs().RawFlags&unix.IFF_UP != 0 {
 		return nil
 	}
+	r.touched = true
 	if err := r.nl.LinkSetUp(l); err != nil {
 		return fmt.Errorf("set %s up: %w", l.Attrs().Name, err)
 	}

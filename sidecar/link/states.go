@@ -12,12 +12,14 @@ import (
 // MgmtLeg is the name of the leg of an interface on the management network.
 func MgmtLeg(i *links.Interface) string { return helper('g', KeyOf(i)) }
 
-// states reads what the interfaces have become. It uses the round's snapshot: the
-// next notice of a change brings the next round.
+// states reads what the interfaces have become.
 func (r *round) states(want []links.Interface) ([]State, error) {
-	snap, err := Read(r.nl)
-	if err != nil {
-		return nil, err
+	snap := r.snap
+	if r.touched {
+		var err error
+		if snap, err = Read(r.nl); err != nil {
+			return nil, err
+		}
 	}
 	states := make([]State, len(want))
 	for n := range want {

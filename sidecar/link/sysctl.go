@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // procSys is where the kernel's settings are. The entries below net are those of
@@ -18,11 +20,8 @@ const procSys = "/proc/sys/"
 // is no error: IPv6 and netfilter may be left out of it.
 func SetSysctl(value string, path ...string) error {
 	file := procSys + filepath.Join(path...)
-	old, err := os.ReadFile(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err == nil && strings.TrimSpace(string(old)) == value:
+	old, err := readSetting(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && old == value {
 		return nil
 	}
 	if err := os.WriteFile(file, []byte(value), 0o644); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -33,11 +32,27 @@ func SetSysctl(value string, path ...string) error {
 
 // Sysctl reads one setting; "" where the kernel has none such.
 func Sysctl(path ...string) string {
-	data, err := os.ReadFile(procSys + filepath.Join(path...))
+	value, err := readSetting(procSys + filepath.Join(path...))
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(data))
+	return value
+}
+
+// readSetting reads a short file by system calls: some forty are looked at in
+// every pass, and os.File would put each on the poller.
+func readSetting(file string) (string, error) {
+	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	var buf [256]byte
+	n, err := unix.Read(fd, buf[:])
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(buf[:n])), nil
 }
 
 // noAddresses keeps a helper from having a link-local address, which would make

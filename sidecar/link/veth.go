@@ -140,14 +140,20 @@ func (r *round) nameLeg(l netlink.Link, k Key, name string) error {
 			return err
 		}
 	}
-	if a.Alias != k.String() {
-		if err := r.nl.LinkSetAlias(l, k.String()); err != nil {
-			return fmt.Errorf("mark leg %s: %w", name, err)
-		}
-		a.Alias = k.String()
-		r.snap.legs[a.Alias] = l
+	if a.Alias == k.String() {
+		return nil
 	}
-	return Quiet(name)
+	// The mark comes last: what is marked is quiet.
+	if err := Quiet(name); err != nil {
+		return err
+	}
+	if err := r.nl.LinkSetAlias(l, k.String()); err != nil {
+		return fmt.Errorf("mark leg %s: %w", name, err)
+	}
+	a.Alias = k.String()
+	r.snap.legs[a.Alias] = l
+	r.touched = true
+	return nil
 }
 
 // setAside renames a leg that is in the way of another, until its own turn.
@@ -164,6 +170,7 @@ func (r *round) rename(l netlink.Link, name string) error {
 	if err := Rename(r.nl, l, name); err != nil {
 		return err
 	}
+	r.touched = true
 	delete(r.snap.byName, a.Name)
 	a.Name = name
 	r.snap.byName[name] = l

@@ -20,6 +20,8 @@ type Mesh struct {
 	lab string
 	pod string
 	ip  netip.Addr
+	// tuned is the ifindex of the interface that has its settings.
+	tuned int
 }
 
 // NewMesh is for the Pod of that name. lab tells labs apart: namespace and name
@@ -100,8 +102,11 @@ func (m *Mesh) Ensure(snap *link.Snapshot, underlay netlink.Link) (netlink.Link,
 			return nil, fmt.Errorf("MTU %d of %s: %w", mtu, MeshName, err)
 		}
 	}
-	if err := m.sysctls(); err != nil {
-		return nil, err
+	if m.tuned != l.Attrs().Index {
+		if err := m.sysctls(); err != nil {
+			return nil, err
+		}
+		m.tuned = l.Attrs().Index
 	}
 	if l.Attrs().Flags&net.FlagUp == 0 {
 		if err := m.nl.LinkSetUp(l); err != nil {

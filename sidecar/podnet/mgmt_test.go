@@ -119,7 +119,7 @@ func TestDeviceFlushesRoutes(t *testing.T) {
 	b.in("ip route flush table 14801")
 	b.in("ip rule flush")
 	b.in("nft flush ruleset")
-	eventually(t, 10*time.Second, "rules and routes are back", func() error {
+	eventually(t, 20*time.Second, "rules and routes are back", func() error {
 		if code, _, err := b.get("/startup"); err != nil || code != 200 {
 			return fmt.Errorf("%d %v", code, err)
 		}

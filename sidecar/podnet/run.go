@@ -29,8 +29,8 @@ import (
 // without one. Notices that come at once are one; a device that flaps its own
 // interfaces makes the loop run once every quickLook, no more.
 const (
-	slowLook  = 5 * time.Second
-	quickLook = 100 * time.Millisecond
+	slowLook  = 10 * time.Second
+	quickLook = 80 * time.Millisecond
 	settle    = 5 * time.Millisecond
 )
 

@@ -10,29 +10,37 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/link"
 )
 
-// look is the sidecar's state at one moment.
-func (s *sidecar) look() (view, *gate, Fabric, error, time.Time) {
+// moment is the sidecar's state at one moment.
+type moment struct {
+	view
+	gate     *gate
+	fabric   Fabric
+	failed   error
+	failedAt time.Time
+}
+
+func (s *sidecar) look() moment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now, s.gate, s.fabric, s.failed, s.when
+	return moment{view: s.now, gate: s.gate, fabric: s.fabric, failed: s.failed, failedAt: s.when}
 }
 
 // startup tells whether devices may start: interfaces are there and nothing has
 // to be waited for.
 func (s *sidecar) startup() (bool, string) {
-	v, g, fabric, failed, _ := s.look()
+	v := s.look()
 	switch {
-	case !v.applied || g == nil:
-		if failed != nil {
-			return false, failed.Error()
+	case !v.applied || v.gate == nil:
+		if v.failed != nil {
+			return false, v.failed.Error()
 		}
 		return false, "links.json has not been applied yet"
 	case !v.mgmtMade:
 		return false, v.complaint
-	case fabric == nil:
+	case v.fabric == nil:
 		return false, "the wires have not started"
 	}
-	open, linksOpen, waiting := g.state()
+	open, linksOpen, waiting := v.gate.state()
 	if !open {
 		return false, waiting
 	}
@@ -54,16 +62,16 @@ func (s *sidecar) started() bool {
 // ready is the truth about the links: all are made, and every wire whose both
 // ends are up carries frames.
 func (s *sidecar) ready() (bool, string) {
-	v, _, fabric, failed, _ := s.look()
+	v := s.look()
 	switch {
 	case !v.applied:
-		if failed != nil {
-			return false, failed.Error()
+		if v.failed != nil {
+			return false, v.failed.Error()
 		}
 		return false, "links.json has not been applied yet"
 	case v.held:
 		return false, "interfaces wait for other nodes"
-	case fabric == nil:
+	case v.fabric == nil:
 		return false, "the wires have not started"
 	case v.doc.Mgmt != nil && !v.mgmtMade:
 		return false, v.complaint
@@ -77,7 +85,7 @@ func (s *sidecar) ready() (bool, string) {
 	for _, st := range v.states {
 		names[st.Leg] = st.Key.Node + ":" + st.Key.Name
 	}
-	for _, w := range fabric.Status().Wires {
+	for _, w := range v.fabric.Status().Wires {
 		if down, why := faulty(w); down {
 			return false, fmt.Sprintf("wire %d, %s: %s", w.ID, names[w.Leg], why)
 		}
@@ -120,7 +128,7 @@ func (s *sidecar) live() (bool, string) {
 }
 
 func (s *sidecar) status() api.Status {
-	v, _, fabric, failed, when := s.look()
+	v := s.look()
 	st := api.Status{
 		Version: api.Version, Sidecar: s.cfg.Version,
 		PodName: s.cfg.PodName, Namespace: s.cfg.Namespace, Worker: s.cfg.NodeName, Addresses: s.cfg.PodIPs,
@@ -128,11 +136,11 @@ func (s *sidecar) status() api.Status {
 	}
 	st.Startup, st.StartupReason = s.startup()
 	st.Ready, st.ReadyReason = s.ready()
-	if failed != nil {
-		st.LastError, st.LastErrorAt = failed.Error(), when
+	if v.failed != nil {
+		st.LastError, st.LastErrorAt = v.failed.Error(), v.failedAt
 	}
-	if fabric != nil {
-		st.Fabric = fabric.Status()
+	if v.fabric != nil {
+		st.Fabric = v.fabric.Status()
 	}
 	if v.doc == nil {
 		return st
