@@ -23,27 +23,19 @@ type subject struct {
 }
 
 func subjects() []subject {
-	fabric := func(datapath string, tune func(*Options)) func(testing.TB, int) (*testNS, *testNS, func()) {
+	fabric := func(datapath string, under int, encrypt bool) func(testing.TB, int) (*testNS, *testNS, func()) {
 		return func(t testing.TB, mtu int) (*testNS, *testNS, func()) {
-			under := 1500
-			if datapath == DatapathVXLAN {
+			under := under
+			if under == 0 {
 				under = mtu + 100
 			}
-			l := newLab(t, under, tune)
+			l := newLab(t, under, nil)
 			a, b := l.pod("a"), l.pod("b")
 			l.wire(1, a, b, mtu, func(w *Wire) { w.Datapath = datapath })
-			a.start()
-			b.start()
-			waitUp(t, 1, a, b)
-			eventually(t, "path MTU", func() bool { return a.status(1).PathMTU == under && b.status(1).PathMTU == under })
-			eventually(t, "datapath", func() bool { return a.status(1).Datapath == datapath && b.status(1).Datapath == datapath })
-			return a.dev, b.dev, func() {
-				if os.Getenv("PERF") != "" {
-					fmt.Printf("%+v\n%+v\n", a.fabric.Status(), b.fabric.Status())
-				}
-				a.stop()
-				b.stop()
-			}
+			x, y := a.process(encrypt), b.process(encrypt)
+			x.ready()
+			y.ready()
+			return a.dev, b.dev, func() { x.stop(); y.stop() }
 		}
 	}
 	return []subject{
@@ -56,9 +48,10 @@ func subjects() []subject {
 		}},
 		{"kernel VXLAN", func(t testing.TB, mtu int) (*testNS, *testNS, func()) { return kernelVXLAN(t, mtu, mtu+100, true) }},
 		{"kernel VXLAN, fragments", func(t testing.TB, mtu int) (*testNS, *testNS, func()) { return kernelVXLAN(t, mtu, 1500, false) }},
-		{"udp", fabric(DatapathUDP, nil)},
-		{"udp, encrypted", fabric(DatapathUDP, func(o *Options) { o.Encrypt = true })},
-		{"vxlan", fabric(DatapathVXLAN, nil)},
+		{"udp", fabric(DatapathUDP, 1500, false)},
+		{"udp, encrypted", fabric(DatapathUDP, 1500, true)},
+		{"vxlan", fabric(DatapathVXLAN, 0, false)},
+		{"vxlan, fragments", fabric(DatapathVXLAN, 1500, false)},
 	}
 }
 

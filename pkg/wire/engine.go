@@ -13,10 +13,10 @@ import (
 
 // The times of the control protocol.
 const (
-	beatEvery = 200 * time.Millisecond
-	// lostAfter is how long a peer may be silent: three heartbeats lost and the
-	// fourth late.
-	lostAfter = 700 * time.Millisecond
+	beatEvery = 250 * time.Millisecond
+	// lostAfter is how long a peer may be silent: three heartbeats lost, or two and
+	// the third late.
+	lostAfter = 800 * time.Millisecond
 	// helloFirst is the pace of the first helloFast hellos; then it doubles up to
 	// helloMax.
 	helloFirst = 100 * time.Millisecond

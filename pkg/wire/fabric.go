@@ -337,6 +337,8 @@ func (f *Fabric) decide(w *wireEnd) {
 			up, reason = false, reasonNoLeg
 		case l.failed != "":
 			up, reason = false, l.failed
+		case l.sock == nil:
+			up, reason = false, reasonStarting
 		case why != "":
 			up = false
 			if reason == "" {

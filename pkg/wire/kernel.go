@@ -195,7 +195,13 @@ func (k *kernelWorker) attach(w *wireEnd, i, index int) error {
 	plain := w.want.Plain
 	f.mu.Unlock()
 	w.outs(i).Store(&legOut{sock: sock, plain: plain, drops: &w.drops})
-	return r.start()
+	if err := r.start(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	f.decide(w)
+	f.mu.Unlock()
+	return nil
 }
 
 // detach ends that. The leg's state stays.

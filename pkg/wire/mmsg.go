@@ -240,6 +240,7 @@ func (t *txBatch) flush() {
 			i++
 		}
 	}
+	clear(t.iovs[:t.niov]) // or they would keep memory alive
 	t.n, t.niov = 0, 0
 }
 

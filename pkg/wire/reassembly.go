@@ -62,12 +62,10 @@ func (pool *partialPool) get(length int) *partial {
 	if n := len(pool.free); n > 0 {
 		p := pool.free[n-1]
 		pool.free = pool.free[:n-1]
-		if cap(p.buf) >= length {
-			p.buf = p.buf[:length]
-			return p
-		}
+		p.buf = p.buf[:length]
+		return p
 	}
-	return &partial{buf: make([]byte, length, max(length, 16<<10))}
+	return &partial{buf: make([]byte, length, maxFrame)}
 }
 
 // put takes a buffer back; few are kept.

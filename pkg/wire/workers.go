@@ -4,9 +4,10 @@ package wire
 
 import (
 	"fmt"
-	"runtime"
+	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -24,7 +25,7 @@ const (
 	// sleeping virtual processor takes longer than that.
 	spinTime = 20 * time.Microsecond
 	// expireEvery is how often incomplete frames are looked after, if there are any.
-	expireEvery = 50 // milliseconds
+	expireEvery = 50 * time.Millisecond
 )
 
 // source is a socket that is read.
@@ -49,6 +50,9 @@ type mover struct {
 	del  *deliverer
 	// locked tells that rxMu is held, for the legs that del writes to.
 	locked bool
+	// moved tells that frames went by lately, not only heartbeats: then it is worth
+	// looking for more before sleeping.
+	moved  bool
 	events [32]unix.EpollEvent
 }
 
@@ -75,6 +79,8 @@ func (m *mover) flush() {
 type poller struct {
 	f    *Fabric
 	fd   int
+	file *os.File // of fd
+	conn syscall.RawConn
 	lead sync.Mutex
 	// waiting tells that frames are incomplete and expire is to be called.
 	waiting atomic.Bool
@@ -89,7 +95,13 @@ func newPoller(f *Fabric) (*poller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	p := &poller{f: f, fd: fd, sources: map[int32]*source{}}
+	// Go's own poller waits for ours: a goroutine that blocked in epoll_wait would
+	// keep the scheduler's monitor awake, which costs more than all else when idle.
+	unix.SetNonblock(fd, true)
+	p := &poller{f: f, fd: fd, file: os.NewFile(uintptr(fd), "epoll"), sources: map[int32]*source{}}
+	if p.conn, err = p.file.SyscallConn(); err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
 	// Level-triggered and never read: it ends all workers.
 	if err := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, f.stop.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(f.stop.fd)}); err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
@@ -127,12 +139,10 @@ func (p *poller) source(fd int32) *source {
 	return p.sources[fd]
 }
 
-func (p *poller) close() { unix.Close(p.fd) }
+func (p *poller) close() { p.file.Close() }
 
 // run is a worker.
 func (p *poller) run() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	m := newMover(p.f)
 	for {
 		p.lead.Lock()
@@ -195,24 +205,38 @@ func (p *poller) serve(s *source, m *mover, leads bool) bool {
 
 // wait returns the sources with something to read; none after a timeout.
 func (p *poller) wait(m *mover) int {
-	for start := time.Now(); ; {
-		n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&m.events)), uintptr(len(m.events)), 0, 0, 0)
-		if e == 0 && n > 0 {
-			return int(n)
-		}
-		if time.Since(start) >= spinTime {
-			break
-		}
-	}
-	timeout := -1
 	if p.waiting.Load() {
-		timeout = expireEvery
+		p.file.SetReadDeadline(time.Now().Add(expireEvery))
+		defer p.file.SetReadDeadline(time.Time{})
 	}
-	for {
-		n, err := unix.EpollWait(p.fd, m.events[:], timeout)
-		if err == unix.EINTR {
-			continue
+	var start time.Time
+	n := 0
+	p.conn.Read(func(uintptr) bool {
+		for {
+			n = p.ready(m)
+			if n > 0 {
+				return true
+			}
+			if !m.moved {
+				return false
+			}
+			if start.IsZero() {
+				start = time.Now()
+			}
+			if time.Since(start) >= spinTime {
+				m.moved = false
+				return false
+			}
 		}
-		return max(0, n)
+	})
+	return n
+}
+
+// ready asks without waiting.
+func (p *poller) ready(m *mover) int {
+	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&m.events)), uintptr(len(m.events)), 0, 0, 0)
+	if e != 0 {
+		return 0
 	}
+	return int(n)
 }
