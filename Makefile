@@ -75,6 +75,10 @@ cross: ## Build for every platform that is supported
 bench: ## Measure rendering (1,000 and 10,000 nodes), planning and the YAML writer
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/cli ./pkg/plan ./pkg/render
 
+.PHONY: bench-wire
+bench-wire: ## Measure the wire's datapaths beside veth and kernel VXLAN (root)
+	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 1x -timeout 30m ./pkg/wire
+
 .PHONY: fuzz
 FUZZTIME ?= 60s
 fuzz: ## Run every fuzz target for FUZZTIME (60s each)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 )
 
 // TestPerfOne is a workbench.
@@ -27,9 +26,9 @@ func TestPerfOne(t *testing.T) {
 	defer stop()
 	switch mode {
 	case "tcp":
-		fmt.Println(tcpRate(t, a, b, 3*time.Second))
+		fmt.Println(tcpRate(t, a, b, seconds("SECS", 3)))
 	case "pps":
-		fmt.Println(packetRate(t, a, b, 3*time.Second))
+		fmt.Println(packetRate(t, a, b, seconds("SECS", 3)))
 	case "ping":
 		fmt.Println(pingMedian(t, a, 2000))
 	}

@@ -141,13 +141,16 @@ func (p *poller) source(fd int32) *source {
 
 func (p *poller) close() { p.file.Close() }
 
-// run is a worker.
+// run is a worker. Who leads goes on leading until there is much to do.
 func (p *poller) run() {
 	m := newMover(p.f)
+	leads := false
 	for {
-		p.lead.Lock()
+		if !leads {
+			p.lead.Lock()
+			leads = true
+		}
 		n := p.wait(m)
-		leads := true
 		for _, e := range m.events[:n] {
 			if int(e.Fd) == p.f.stop.fd {
 				if leads {
@@ -159,11 +162,8 @@ func (p *poller) run() {
 				leads = p.serve(s, m, leads)
 			}
 		}
-		if leads && n == 0 {
+		if n == 0 {
 			p.expire(m)
-		}
-		if leads {
-			p.lead.Unlock()
 		}
 	}
 }
