@@ -173,3 +173,17 @@ func (o Options) flags() []string {
 		fmt.Sprint("--ipv6=", o.IPv6), fmt.Sprint("--fake-workers=", o.FakeWorkers),
 	}
 }
+
+// Kubeconfig is the path of the cluster's kubeconfig.
+func (c *Cluster) Kubeconfig() string { return site.Cluster{Name: c.Name}.Kubeconfig() }
+
+// OnNode runs a command in the namespaces of a worker, or of "control", and
+// returns what it printed.
+func (c *Cluster) OnNode(t testing.TB, node string, command ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), c.program, append([]string{"--name", c.Name, "node", "exec", node}, command...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s on %s: %v\n%s", strings.Join(command, " "), node, err, out)
+	}
+	return string(out)
+}

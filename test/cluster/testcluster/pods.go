@@ -92,3 +92,22 @@ func (c *Cluster) PortForward(t testing.TB, namespace, pod string, port int) str
 	}
 	return fmt.Sprintf("127.0.0.1:%d", ports[0].Local)
 }
+
+// KillContainer kills a container's processes on its worker, as the kernel would.
+func (c *Cluster) KillContainer(t testing.TB, pod *corev1.Pod, container string) {
+	t.Helper()
+	for _, s := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+		if s.Name != container {
+			continue
+		}
+		_, id, _ := strings.Cut(s.ContainerID, "://")
+		c.OnNode(t, pod.Spec.NodeName, "sh", "-c", `
+n=0
+for p in /proc/[0-9]*; do
+	if grep -q `+id+` $p/cgroup 2>/dev/null; then kill -9 ${p#/proc/} && n=$((n+1)); fi
+done
+test $n -gt 0`)
+		return
+	}
+	t.Fatalf("Pod %s has no container %s", pod.Name, container)
+}

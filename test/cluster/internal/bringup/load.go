@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
@@ -80,11 +82,33 @@ func loadLayout(path, reference, target string) error {
 	if reference == "" {
 		return fmt.Errorf("the image in %s has no name: %s=NAME:TAG", path, path)
 	}
-	image, err := index.Image(manifest.Manifests[0].Digest)
+	image, err := ofThisMachine(index, manifest.Manifests[0])
 	if err != nil {
-		return err
+		return fmt.Errorf("OCI layout %s: %w", path, err)
 	}
 	return images.WriteLayout(target, image, registry.FullName(reference))
+}
+
+// ofThisMachine is the image itself, or that of this machine's platform where
+// there are several.
+func ofThisMachine(index v1.ImageIndex, d v1.Descriptor) (v1.Image, error) {
+	if d.MediaType.IsImage() {
+		return index.Image(d.Digest)
+	}
+	inner, err := index.ImageIndex(d.Digest)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := inner.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range manifest.Manifests {
+		if m.Platform != nil && m.Platform.OS == "linux" && m.Platform.Architecture == runtime.GOARCH {
+			return inner.Image(m.Digest)
+		}
+	}
+	return nil, fmt.Errorf("no image for linux/%s", runtime.GOARCH)
 }
 
 func loadTarball(path, reference, target string) error {

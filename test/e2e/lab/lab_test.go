@@ -1,0 +1,182 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/test/cluster/testcluster"
+)
+
+// lab is one lab in a namespace of its own.
+type lab struct {
+	*testcluster.Cluster
+	topo string // path of the topology
+	name string
+	ns   string
+}
+
+// state is what the tests read of c9s status -o json.
+type state struct {
+	State string `json:"state"`
+	Nodes []struct {
+		Name, State, Reason, Pod, PodName, Worker, IPv4, IPv6 string
+		Restarts                                              int
+		Commands                                              []struct {
+			ExitCode int
+			Error    string
+			Output   string
+		}
+	} `json:"nodes"`
+	Links []struct {
+		A, B struct {
+			Node, Interface string
+			Carrier         bool
+		}
+		Up       bool
+		Reason   string
+		Datapath string
+	} `json:"links"`
+}
+
+// newLab names a lab; it is removed when the test ends, whatever became of it.
+func newLab(t *testing.T, topo, name string) *lab {
+	t.Helper()
+	c := testcluster.Shared(t)
+	l := &lab{Cluster: c, topo: topo, name: name, ns: fmt.Sprintf("lab-%s-%d", strings.ToLower(name), time.Now().UnixNano()%1e9)}
+	t.Cleanup(func() {
+		if t.Failed() {
+			out, _ := l.try(context.Background(), "status", name, "-n", l.ns)
+			t.Logf("c9s status:\n%s", out)
+		}
+		if _, err := c.Typed.CoreV1().Namespaces().Get(context.Background(), l.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			c.RemoveNamespace(t, l.ns)
+		}
+	})
+	return l
+}
+
+// try runs c9s and returns what it printed, its standard output first.
+func (l *lab) try(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	return stdout.String() + stderr.String(), err
+}
+
+// c9s runs c9s, which must succeed.
+func (l *lab) c9s(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := l.try(t.Context(), args...)
+	if err != nil {
+		t.Fatalf("c9s %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// deploy deploys the lab's topology.
+func (l *lab) deploy(t *testing.T, args ...string) string {
+	t.Helper()
+	return l.c9s(t, append([]string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes"}, args...)...)
+}
+
+// status asks for the lab's state.
+func (l *lab) status(t *testing.T, args ...string) state {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, append([]string{"status", l.name, "-n", l.ns, "-o", "json"}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("c9s status: %v", err)
+	}
+	var s state
+	if err := json.Unmarshal(out, &s); err != nil {
+		t.Fatalf("c9s status: %v\n%s", err, out)
+	}
+	return s
+}
+
+// in runs a command in a node.
+func (l *lab) in(ctx context.Context, node string, argv ...string) (string, error) {
+	return l.try(ctx, append([]string{"exec", node, "--lab", l.name, "-n", l.ns, "--"}, argv...)...)
+}
+
+// eventually repeats a command in a node until its output has the text.
+func (l *lab) eventually(t *testing.T, patience time.Duration, node, text string, argv ...string) {
+	t.Helper()
+	testcluster.Eventually(t, patience, fmt.Sprintf("%q of %s in %s", text, strings.Join(argv, " "), node), func() error {
+		out, err := l.in(t.Context(), node, argv...)
+		if err == nil && !strings.Contains(out, text) {
+			err = fmt.Errorf("it prints %s", out)
+		}
+		return err
+	})
+}
+
+// reaches pings from a node until an answer comes.
+func (l *lab) reaches(t *testing.T, patience time.Duration, from, to string) {
+	t.Helper()
+	l.eventually(t, patience, from, " 0% packet loss", "ping", "-c", "1", "-W", "1", to)
+}
+
+// ready waits until every node is ready and every link is up.
+func (l *lab) ready(t *testing.T, patience time.Duration) {
+	t.Helper()
+	testcluster.Eventually(t, patience, "lab "+l.name+" to be ready", func() error {
+		s := l.status(t, "--fresh")
+		if s.State != "ready" {
+			return fmt.Errorf("it is %s: %+v", s.State, s)
+		}
+		return nil
+	})
+}
+
+// pod is a node's present Pod.
+func (l *lab) pod(t *testing.T, name string) *corev1.Pod {
+	t.Helper()
+	list, err := l.Typed.CoreV1().Pods(l.ns).List(t.Context(), metav1.ListOptions{LabelSelector: "c9s.dev/pod=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			return &list.Items[i]
+		}
+	}
+	t.Fatalf("%s has no Pod", name)
+	return nil
+}
+
+// destroyed takes the lab away and finds nothing left.
+func (l *lab) destroyed(t *testing.T) {
+	t.Helper()
+	l.c9s(t, "destroy", l.name, "-n", l.ns, "--yes")
+	if _, err := l.Typed.CoreV1().Namespaces().Get(t.Context(), l.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("namespace %s is still there: %v", l.ns, err)
+	}
+	for _, worker := range l.Workers {
+		links := l.OnNode(t, worker, "ip", "-o", "link")
+		for _, own := range []string{"c9sl", "c9sv", "c9sr0", "c9sm"} {
+			if strings.Contains(links, own) {
+				t.Errorf("worker %s has an interface %s left:\n%s", worker, own, links)
+			}
+		}
+	}
+}
+
+func testdata(name string) string { return filepath.Join(repo, "testdata", name) }
