@@ -80,11 +80,27 @@ func (r *round) bridge(b *links.Bridge) error {
 		if err := r.nl.LinkModify(change); err != nil {
 			return fmt.Errorf("group_fwd_mask of bridge %s: %w", name, err)
 		}
+		if err := r.portMasks(b, br.Index); err != nil {
+			return err
+		}
 	}
 	if err := noAddresses(name); err != nil {
 		return err
 	}
 	return r.up(l)
+}
+
+// portMasks gives the ports that are there a new mask.
+func (r *round) portMasks(b *links.Bridge, index int) error {
+	for _, l := range r.snap.byIndex {
+		if l.Attrs().MasterIndex != index {
+			continue
+		}
+		if err := r.nl.LinkSetBRSlaveGroupFwdMask(l, b.GroupForwardMask&^portMaskRefused); err != nil {
+			return fmt.Errorf("group_fwd_mask of port %s: %w", l.Attrs().Name, err)
+		}
+	}
+	return nil
 }
 
 // enslave makes l a port of its bridge.

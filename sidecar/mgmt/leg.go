@@ -26,34 +26,40 @@ func (m *Router) legAlias() string {
 const legMark = "c9s-mgmt "
 
 // ensureLeg has eth0 and the leg. As with every leg, its being there says that
-// the device has eth0, wherever that is and whatever it is called.
-func (m *Router) ensureLeg(snap *link.Snapshot) (netlink.Link, error) {
+// the device has eth0, wherever that is and whatever it is called. dev is eth0,
+// nil where it is in another namespace.
+func (m *Router) ensureLeg(snap *link.Snapshot) (leg, dev netlink.Link, err error) {
 	end := LegName
 	if len(m.bridged) > 0 {
 		end = portName
 	}
 	veth, err := m.vethEnd(snap, end)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	leg := veth
+	leg = veth
 	if end == portName {
 		if leg, err = m.ensureBridge(snap, veth); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	} else if veth.Attrs().MasterIndex != 0 {
 		if err := m.nl.LinkSetNoMaster(veth); err != nil {
-			return nil, fmt.Errorf("%s out of its bridge: %w", veth.Attrs().Name, err)
+			return nil, nil, fmt.Errorf("%s out of its bridge: %w", veth.Attrs().Name, err)
 		}
 	}
 	for _, l := range []netlink.Link{veth, leg} {
 		if l.Attrs().RawFlags&unix.IFF_UP == 0 {
 			if err := m.nl.LinkSetUp(l); err != nil {
-				return nil, fmt.Errorf("set %s up: %w", l.Attrs().Name, err)
+				return nil, nil, fmt.Errorf("set %s up: %w", l.Attrs().Name, err)
 			}
 		}
 	}
-	return leg, nil
+	if a := veth.Attrs(); a.NetNsID < 0 {
+		if dev, err = m.nl.LinkByIndex(a.ParentIndex); err != nil {
+			return nil, nil, fmt.Errorf("the other end of %s: %w", a.Name, err)
+		}
+	}
+	return leg, dev, nil
 }
 
 // vethEnd has the veth pair, with our end called end.

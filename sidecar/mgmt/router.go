@@ -123,11 +123,11 @@ func (m *Router) Ensure(snap *link.Snapshot, mesh netlink.Link) error {
 	if m.mgmt == nil {
 		return m.remove(snap)
 	}
-	leg, err := m.ensureLeg(snap)
+	leg, dev, err := m.ensureLeg(snap)
 	if err != nil {
 		return err
 	}
-	if err := m.sysctls(); err != nil {
+	if err := m.sysctls(dev); err != nil {
 		return err
 	}
 	layout := fmt.Sprint(m.mgmt, len(m.bridged) > 0, leg.Attrs().Index, mesh != nil && mesh.Attrs().Index > 0)
@@ -145,18 +145,16 @@ func (m *Router) Ensure(snap *link.Snapshot, mesh netlink.Link) error {
 	return nil
 }
 
-// flush empties the tables that were made for another management network.
+// flush empties the table that was made for another management network.
 func (m *Router) flush() error {
-	for _, table := range []int{TableMgmt, TableGateway} {
-		for _, family := range families {
-			routes, err := m.nl.RouteListFiltered(family, &netlink.Route{Table: table}, netlink.RT_FILTER_TABLE)
-			if err != nil {
-				return fmt.Errorf("routes in table %d: %w", table, err)
-			}
-			for _, r := range routes {
-				if err := m.nl.RouteDel(&r); err != nil && !errors.Is(err, unix.ESRCH) {
-					return fmt.Errorf("remove the route to %s from table %d: %w", r.Dst, table, err)
-				}
+	for _, family := range families {
+		routes, err := m.nl.RouteListFiltered(family, &netlink.Route{Table: TableMgmt}, netlink.RT_FILTER_TABLE)
+		if err != nil {
+			return fmt.Errorf("routes in table %d: %w", TableMgmt, err)
+		}
+		for _, r := range routes {
+			if err := m.nl.RouteDel(&r); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("remove the route to %s from table %d: %w", r.Dst, TableMgmt, err)
 			}
 		}
 	}
@@ -176,7 +174,7 @@ func (m *Router) remove(snap *link.Snapshot) error {
 
 // sysctls are those of the router's own interfaces. Forwarding is an interface's
 // in IPv4; IPv6 asks the namespace as well.
-func (m *Router) sysctls() error {
+func (m *Router) sysctls(dev netlink.Link) error {
 	var errs []error
 	set := func(value string, path ...string) { errs = append(errs, link.SetSysctl(value, path...)) }
 	loose := "0"
@@ -206,7 +204,9 @@ func (m *Router) sysctls() error {
 		set("0", "net", "ipv6", "neigh", name, "proxy_delay")
 	}
 	// The gateway's packets come from this very namespace.
-	set("1", "net", "ipv4", "conf", m.mgmt.Interface, "accept_local")
+	if dev != nil {
+		set("1", "net", "ipv4", "conf", dev.Attrs().Name, "accept_local")
+	}
 	if m.mgmt.IPv6.IsValid() {
 		errs = append(errs, m.sysctlsV6())
 	}
@@ -306,16 +306,9 @@ func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link, fresh bool) er
 		}
 		routes = append(routes, r)
 	}
-	if dev, err := m.nl.LinkByName(m.mgmt.Interface); err == nil && n.gatewayLocal() {
-		routes = append(routes, &netlink.Route{LinkIndex: dev.Attrs().Index, Table: TableGateway, Dst: single(n.gateway), Src: n.device.Addr().AsSlice(), Scope: netlink.SCOPE_LINK})
-	}
 	for _, r := range routes {
 		r.Protocol = unix.RTPROT_STATIC
 		if err := addRoute(m.nl, r); err != nil {
-			// eth0 may be down, or without its address: the device's business.
-			if r.Table == TableGateway {
-				continue
-			}
 			return err
 		}
 	}

@@ -20,8 +20,6 @@ const (
 	// TableMgmt leads to the management addresses: the node's own by the leg,
 	// others by the mesh.
 	TableMgmt = 14801
-	// TableGateway leads to the gateway by eth0, for the device.
-	TableGateway = 14802
 )
 
 // Mark is on packets of the sidecar's own sockets, and is looked up in
@@ -76,7 +74,11 @@ func (m *Router) rules(family int) []netlink.Rule {
 		add(prefLegEnd, 0, func(r *netlink.Rule) { r.IifName, r.Type = LegName, unreachable })
 		add(prefRouterSelf, TableMgmt, func(r *netlink.Rule) { r.Src, r.IifName = single(n.self()), "lo" })
 		if n.gatewayLocal() {
-			add(prefGateway, TableGateway, func(r *netlink.Rule) { r.Dst, r.IifName = single(n.gateway), "lo" })
+			// For the device the gateway is beyond eth0, by its own connected
+			// route, although it is an address of this namespace.
+			add(prefGateway, unix.RT_TABLE_MAIN, func(r *netlink.Rule) {
+				r.Dst, r.IifName, r.SuppressPrefixlen = single(n.gateway), "lo", 0
+			})
 		}
 		for _, a := range m.pod {
 			if isFamily(a, family) {
@@ -162,6 +164,7 @@ func (m *Router) moveLocal(family int, have []netlink.Rule) error {
 
 func sameRule(a, b *netlink.Rule) bool {
 	return a.Priority == b.Priority && a.Table == b.Table && a.IifName == b.IifName && a.Mark == b.Mark &&
+		a.SuppressPrefixlen == b.SuppressPrefixlen &&
 		sameNet(a.Src, b.Src) && sameNet(a.Dst, b.Dst)
 }
 

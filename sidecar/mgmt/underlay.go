@@ -89,7 +89,12 @@ func (u *Underlay) Ensure() (netlink.Link, error) {
 	if err := u.addresses(l); err != nil {
 		return nil, err
 	}
-	return l, u.routes(l)
+	err = errors.Join(
+		// The cluster is answered for the Pod address alone, and asked from it
+		// alone: the device's addresses are none of its business.
+		link.SetSysctl("1", "net", "ipv4", "conf", UnderlayName, "arp_ignore"),
+		link.SetSysctl("2", "net", "ipv4", "conf", UnderlayName, "arp_announce"))
+	return l, errors.Join(err, u.routes(l))
 }
 
 // find is the interface with the Pod's address. After a kill between "down" and

@@ -125,7 +125,7 @@ func (s *sidecar) handler() http.Handler {
 		_ = out.Encode(s.status())
 	})
 	mux.HandleFunc("GET "+api.PathStages, s.serveStage)
-	mux.Handle("GET "+api.PathMetrics, s.metrics())
+	mux.HandleFunc("GET "+api.PathMetrics, s.metrics)
 	return mux
 }
 

@@ -169,6 +169,60 @@ func TestEth0Moved(t *testing.T) {
 	eventually(t, 10*time.Second, "eth0 is back", func() error { return ping(b.ns, "172.20.20.11", time.Second) })
 }
 
+// Others rename it where it is.
+func TestEth0Renamed(t *testing.T) {
+	c, a, b := twoPods(t, unchanged)
+	a.in("ip link set eth0 down")
+	a.in("ip link set eth0 name ma1")
+	a.in("ip link set ma1 up")
+	a.in("ip route add default via 172.20.20.1")
+	stop, err := echoServer(a.ns, ":22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	eventually(t, 10*time.Second, "from outside", func() error { return wantFrom(c.name, a.ip4+":22", "172.20.20.1") })
+	eventually(t, 10*time.Second, "from a peer", func() error { return wantFrom(b.ns, "172.20.20.11:22", "172.20.20.12") })
+	if err := ping(a.ns, gateway4, 5*time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+// Killed between "down" and "up" of the cluster interface, as it is renamed on
+// kernels before 6.2: the routes and the IPv6 address are gone with it.
+func TestKilledInRename(t *testing.T) {
+	c, a, _ := twoPods(t, unchanged)
+	a.kill()
+	a.in("ip link set c9s0 down")
+	a.in("ip link set c9s0 name eth7")
+	a.start()
+	a.waitStarted()
+	for _, to := range []string{a.ip4, a.ip6} {
+		if err := ping(c.name, to, 5*time.Second); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, to := range []string{"172.20.20.12", gateway4, gateway6} {
+		if err := ping(a.ns, to, 5*time.Second); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Another address for the node is a change like any other.
+func TestMgmtAddressChanges(t *testing.T) {
+	_, a, b := twoPods(t, unchanged)
+	a.doc.Mgmt.IPv4 = netip.MustParsePrefix("172.20.20.77/24")
+	a.apply()
+	directory(a, b)
+	if err := ping(b.ns, "172.20.20.77", 10*time.Second); err != nil {
+		t.Error(err)
+	}
+	if out := a.in("ip -4 addr show eth0"); strings.Contains(out, "172.20.20.11/") {
+		t.Errorf("the old address is still there: %s", out)
+	}
+}
+
 func TestNoExternalAccess(t *testing.T) {
 	c, a, b := twoPods(t, func(d *links.Document) { d.Mgmt.ExternalAccess = false })
 	for _, to := range []string{"172.20.20.12", "3fff:172:20:20::c"} {

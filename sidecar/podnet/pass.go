@@ -39,28 +39,18 @@ func (s *sidecar) pass(ctx context.Context) error {
 	try(s.host.apply(doc, s.cfg.state("host.json")))
 
 	made := try(s.network(doc, ch))
-	held := s.linksHeld()
-	ifaces := doc.Interfaces
-	if held {
-		ifaces = nil
-	}
-	states, err := s.set.Apply(ctx, ifaces, doc.Bridges)
-	try(err)
-	complete := err == nil && made && !held
-	for _, st := range states {
-		if st.Err != nil {
-			complete = false
-			try(st.Err)
-		}
-	}
-	if s.fabric != nil {
-		complete = try(s.fabric.Set(wires(ifaces, states))) && complete
+	v := view{doc: doc, digest: s.want.digest, held: s.linksHeld(), mgmtMade: made, applied: true}
+	// Held back, nothing is made; and nothing is removed either, in case it is
+	// only the manifest that cannot be read.
+	if !v.held {
+		var ok bool
+		v.states, ok = s.interfaces(ctx, doc, try)
+		v.complete = ok && made
 	}
 	if s.want.hosts != nil {
 		try(hosts.Update(s.cfg.HostsFile, s.want.hosts))
 	}
 	joined := errors.Join(errs...)
-	v := view{doc: doc, digest: s.want.digest, states: states, held: held, mgmtMade: made, applied: true, complete: complete}
 	if joined != nil {
 		v.complaint = joined.Error()
 	}
@@ -68,6 +58,19 @@ func (s *sidecar) pass(ctx context.Context) error {
 	s.now = v
 	s.mu.Unlock()
 	return joined
+}
+
+// interfaces has the data interfaces, and tells the fabric of their legs.
+func (s *sidecar) interfaces(ctx context.Context, doc *links.Document, try func(error) bool) ([]link.State, bool) {
+	states, err := s.set.Apply(ctx, doc.Interfaces, doc.Bridges)
+	ok := try(err)
+	for _, st := range states {
+		ok = try(st.Err) && ok
+	}
+	if s.fabric != nil {
+		ok = try(s.fabric.Set(wires(doc.Interfaces, states))) && ok
+	}
+	return states, ok
 }
 
 // takeManifest starts the gate, once.
@@ -112,6 +115,7 @@ func (s *sidecar) network(doc *links.Document, ch change) error {
 	if err != nil {
 		return err
 	}
+	s.underlaid = true
 	s.router.Set(doc.Mgmt, s.mgmtLegs(doc), s.want.pods)
 	snap, err := link.Read(s.nl)
 	if err != nil {

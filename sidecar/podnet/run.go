@@ -52,6 +52,7 @@ type sidecar struct {
 	want       desired
 	host       host
 	underlay   *mgmt.Underlay
+	underlaid  bool // the cluster interface is as it must be
 	router     *mgmt.Router
 	mesh       *mgmt.Mesh
 	peers      *mgmt.Peers
@@ -207,7 +208,7 @@ func (s *sidecar) loop(ctx context.Context, group *sync.WaitGroup, ends chan<- e
 		err := s.pass(ctx)
 		s.passAt.Store(0)
 		s.note(err)
-		if s.fabric == nil && err == nil {
+		if s.fabric == nil && s.underlaid {
 			if err := s.startFabric(ctx, group, ends); err != nil {
 				s.note(err)
 			}
