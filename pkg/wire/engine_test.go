@@ -31,23 +31,21 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, clock: time.Hour, nodes: map[netip.AddrPort]*engine{}}
 }
 
-// node starts a Pod's engine with wire 7 to peer.
-func (w *world) node(pod, peer, key string, at netip.AddrPort, epoch uint64) *engine {
+// node starts a Pod's engine with wire 7 to other.
+func (w *world) node(pod, other, key string, at netip.AddrPort, epoch uint64) *engine {
 	e := &engine{lab: "lab", pod: pod, port: 14800, keys: deriveLab([]byte(key), "lab"), keyed: key != "", epoch: epoch, limit: 1500,
 		now: func() time.Duration { return w.clock }, drops: &dropCounters{},
 		bits:    func(lab.WireID) uint8 { return beatUp },
-		changed: func(*peerAlias) {}, moved: func(*peerAlias) {},
+		changed: func(*peer) {}, moved: func(*peer) {},
 		send: func(to netip.AddrPort, b []byte) {
 			p := packet{at, to, append([]byte(nil), b...)}
 			w.queue, w.log = append(w.queue, p), append(w.log, p)
 		}}
 	e.init()
-	e.setPeers(map[string][]lab.WireID{peer: {7}})
+	e.setPeers(map[string][]lab.WireID{other: {7}})
 	w.nodes[at] = e
 	return e
 }
-
-type peerAlias = peer
 
 // run lets time pass in steps of 5 ms.
 func (w *world) run(d time.Duration) {
@@ -136,14 +134,14 @@ func TestHandshakeUnderLoss(t *testing.T) {
 }
 
 func TestPeerLostAndBackElsewhere(t *testing.T) {
-	w, a, b := pair(t, "k")
+	w, a, _ := pair(t, "k")
 	delete(w.nodes, addr(2))
 	w.run(lostAfter + 2*beatEvery)
 	if a.peers["b"].cur != nil {
 		t.Fatal("the lost peer is still believed")
 	}
 	// It comes back at an address that nobody knows, with a clock that is behind.
-	b = w.node("b", "a", "k", addr(3), 150)
+	b := w.node("b", "a", "k", addr(3), 150)
 	know(b, "a", addr(1))
 	w.run(200 * time.Millisecond)
 	if !joined(a, b) || *a.peers["b"].cur.addr.Load() != addr(3) {

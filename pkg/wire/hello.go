@@ -9,9 +9,7 @@ import (
 // Capabilities in a hello.
 const (
 	// capEncrypt: this end sends data sealed and takes only sealed data.
-	capEncrypt uint32 = 1 << iota
-	// capVXLAN: this end can have the vxlan datapath.
-	capVXLAN
+	capEncrypt uint32 = 1
 )
 
 // hello is the message of the three handshake types. All three have one length

@@ -46,7 +46,6 @@ func (l *legSource) drain(m *mover) bool {
 		l.take(m, b, i, size)
 	}
 	m.flush()
-	m.moved = true
 	more := n == b.want
 	l.want = wanted(n, bytes)
 	return more

@@ -42,8 +42,6 @@ func fromRaw(r *rawAddr) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom16(r.Addr).Unmap(), port)
 }
 
-func sameAddr(a, b *rawAddr) bool { return a.Port == b.Port && a.Addr == b.Addr }
-
 // rxBatch is the memory of one receiving call. It is lent to a reader while
 // there is something to read, so that idle legs cost no memory.
 type rxBatch struct {

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -125,7 +125,7 @@ func (a *assembler) add(h *dataHeader, part []byte, now time.Duration) bool {
 		if p.length != h.length || p.fragSize != h.fragSize || p.flags != h.flags || p.has(int(h.index)) {
 			return false
 		}
-	} else if p, at = a.insert(n, h, at, now); p == nil {
+	} else if p = a.insert(n, h, at, now); p == nil {
 		return false
 	}
 	copy(p.buf[int(h.index)*int(h.fragSize):], part)
@@ -133,34 +133,25 @@ func (a *assembler) add(h *dataHeader, part []byte, now time.Duration) bool {
 	if p.missing == 0 {
 		a.window.accept(n)
 		a.overtaken(n)
-		at = a.index(p)
-		a.partials = append(a.partials[:at], a.partials[at+1:]...)
+		i := slices.Index(a.partials, p)
+		a.partials = slices.Delete(a.partials, i, i+1)
 		a.deliver(p)
 	}
 	return true
 }
 
-func (a *assembler) index(p *partial) int {
-	for i := range a.partials {
-		if a.partials[i] == p {
-			return i
-		}
-	}
-	return -1
-}
-
 // insert makes room for a new partial frame, at the cost of the oldest.
-func (a *assembler) insert(n uint64, h *dataHeader, at int, now time.Duration) (*partial, int) {
+func (a *assembler) insert(n uint64, h *dataHeader, at int, now time.Duration) *partial {
 	if len(a.partials) >= partialsPerWire {
 		if at == 0 {
-			return nil, 0 // older than all that wait
+			return nil // older than all that wait
 		}
 		a.giveUp(0)
 		at--
 	}
 	p := a.pool.get(int(h.length))
 	if p == nil {
-		return nil, 0
+		return nil
 	}
 	frags := h.fragments()
 	words := (frags + 63) / 64
@@ -170,10 +161,8 @@ func (a *assembler) insert(n uint64, h *dataHeader, at int, now time.Duration) (
 	p.have = p.have[:words]
 	clear(p.have)
 	p.number, p.flags, p.length, p.fragSize, p.missing, p.born = n, h.flags, h.length, h.fragSize, frags, now
-	a.partials = append(a.partials, nil)
-	copy(a.partials[at+1:], a.partials[at:])
-	a.partials[at] = p
-	return p, at
+	a.partials = slices.Insert(a.partials, at, p)
+	return p
 }
 
 // expire gives up what is too old and tells whether something still waits.
@@ -200,17 +189,8 @@ func (a *assembler) reset() {
 func (a *assembler) giveUp(i int) {
 	p := a.partials[i]
 	a.window.accept(p.number)
-	a.partials = append(a.partials[:i], a.partials[i+1:]...)
+	a.partials = slices.Delete(a.partials, i, i+1)
 	a.salvage(p)
-}
-
-// received is how many fragments there are, for counting what was lost.
-func (p *partial) received() int {
-	n := 0
-	for _, w := range p.have {
-		n += bits.OnesCount64(w)
-	}
-	return n
 }
 
 // salvageSuper finds the segments of an incomplete TCP or UDP super-frame that

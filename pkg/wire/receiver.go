@@ -19,9 +19,7 @@ type receiver struct {
 	done    []*partial        // may be put back after the next flush
 	cur     gather
 	want    int
-	// framesSeen tells that a batch was not only of control datagrams.
-	framesSeen bool
-	src        source
+	src     source
 }
 
 // gather is a frame whose fragments have come in order so far: they are already
@@ -50,7 +48,7 @@ func newReceiver(f *Fabric) *receiver {
 }
 
 // drain reads a batch.
-func (r *receiver) drain(m *mover) bool {
+func (r *receiver) drain(*mover) bool {
 	b, err := r.f.batches.get()
 	if err != nil {
 		return false
@@ -65,8 +63,6 @@ func (r *receiver) drain(m *mover) bool {
 	bytes := r.process(b, n)
 	r.f.rxMu.Unlock()
 	r.want = wanted(n, bytes)
-	m.moved = m.moved || r.framesSeen
-	r.framesSeen = false
 	r.f.poll.waiting.Store(len(r.waiting) > 0)
 	return n == b.want
 }
@@ -143,7 +139,6 @@ func (r *receiver) data(s *session, d []byte) {
 		r.f.drops.add(dropToken)
 		return
 	}
-	r.framesSeen = true
 	var h dataHeader
 	if !h.parse(d, overhead) {
 		r.f.drops.add(dropMalformed)

@@ -5,6 +5,7 @@ package wire
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,9 +22,11 @@ import (
 // woken. When it falls behind, another worker leads meanwhile.
 
 const (
-	// spinTime is how long the leader looks for more before it sleeps: to wake a
-	// sleeping virtual processor takes longer than that.
-	spinTime = 20 * time.Microsecond
+	// promoteAfter is how many batches of one socket, without a pause, make the
+	// leader let another worker lead. With two processors the other one is taken:
+	// by the sender, the receiver or the other Pod.
+	promoteAfter    = 2
+	promoteAfterTwo = 16
 	// expireEvery is how often incomplete frames are looked after, if there are any.
 	expireEvery = 50 * time.Millisecond
 )
@@ -50,9 +53,6 @@ type mover struct {
 	del  *deliverer
 	// locked tells that rxMu is held, for the legs that del writes to.
 	locked bool
-	// moved tells that frames went by lately, not only heartbeats: then it is worth
-	// looking for more before sleeping.
-	moved  bool
 	events [32]unix.EpollEvent
 }
 
@@ -85,6 +85,8 @@ type poller struct {
 	// waiting tells that frames are incomplete and expire is to be called.
 	waiting atomic.Bool
 	expire  func(m *mover)
+	// patience is promoteAfter for this machine.
+	patience int
 
 	mu      sync.RWMutex
 	sources map[int32]*source
@@ -98,7 +100,10 @@ func newPoller(f *Fabric) (*poller, error) {
 	// Go's own poller waits for ours: a goroutine that blocked in epoll_wait would
 	// keep the scheduler's monitor awake, which costs more than all else when idle.
 	unix.SetNonblock(fd, true)
-	p := &poller{f: f, fd: fd, file: os.NewFile(uintptr(fd), "epoll"), sources: map[int32]*source{}}
+	p := &poller{f: f, fd: fd, file: os.NewFile(uintptr(fd), "epoll"), sources: map[int32]*source{}, patience: promoteAfter}
+	if runtime.NumCPU() <= 2 {
+		p.patience = promoteAfterTwo
+	}
 	if p.conn, err = p.file.SyscallConn(); err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
@@ -187,11 +192,12 @@ func (s *source) take() bool {
 }
 
 // serve reads a source until it is empty. Who finds much to read lets another
-// worker lead.
+// worker lead. To look for more before sleeping (spinning) was measured to make
+// round trips longer: the next in the chain is woken on the same processor.
 func (p *poller) serve(s *source, m *mover, leads bool) bool {
-	for {
+	for n := 0; ; {
 		for s.drain(m) {
-			if leads {
+			if n++; leads && n >= p.patience {
 				p.lead.Unlock()
 				leads = false
 			}
@@ -209,25 +215,10 @@ func (p *poller) wait(m *mover) int {
 		p.file.SetReadDeadline(time.Now().Add(expireEvery))
 		defer p.file.SetReadDeadline(time.Time{})
 	}
-	var start time.Time
 	n := 0
 	p.conn.Read(func(uintptr) bool {
-		for {
-			n = p.ready(m)
-			if n > 0 {
-				return true
-			}
-			if !m.moved {
-				return false
-			}
-			if start.IsZero() {
-				start = time.Now()
-			}
-			if time.Since(start) >= spinTime {
-				m.moved = false
-				return false
-			}
-		}
+		n = p.ready(m)
+		return n > 0
 	})
 	return n
 }
