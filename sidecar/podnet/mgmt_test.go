@@ -127,12 +127,45 @@ func TestDeviceFlushesRoutes(t *testing.T) {
 	})
 }
 
+// A device has its own idea of forwarding and of reverse paths.
+func TestDeviceSettings(t *testing.T) {
+	c, a, b := twoPods(t, unchanged)
+	for path, value := range map[string]string{"ipv4/ip_forward": "0", "ipv6/conf/all/forwarding": "0", "ipv4/conf/all/rp_filter": "1"} {
+		if err := withNS(a.ns, func() error { return os.WriteFile("/proc/sys/net/"+path, []byte(value), 0) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, to := range []string{"172.20.20.12", "3fff:172:20:20::c", gateway4, gateway6} {
+		if err := ping(a.ns, to, 10*time.Second); err != nil {
+			t.Error(err)
+		}
+	}
+	stop, err := echoServer(a.ns, ":22")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	for _, way := range []struct{ ns, to, from string }{
+		{c.name, a.ip4 + ":22", "172.20.20.1"},
+		{b.ns, "172.20.20.11:22", "172.20.20.12"},
+		{b.ns, "[3fff:172:20:20::b]:22", "3fff:172:20:20::c"},
+	} {
+		eventually(t, 10*time.Second, "connect to "+way.to, func() error { return wantFrom(way.ns, way.to, way.from) })
+	}
+	if got := strings.TrimSpace(a.in("cat /proc/sys/net/ipv6/conf/eth0/forwarding")); got != "0" {
+		t.Errorf("the device's own interface forwards: %s", got)
+	}
+}
+
 // SR Linux, for one, moves eth0 to a namespace of its own.
 func TestEth0Moved(t *testing.T) {
 	c, a, b := twoPods(t, unchanged)
 	dev := a.ns + "d"
 	c.ip("netns", "add", dev)
 	defer run("ip", "netns", "del", dev)
+	if err := withNS(a.ns, func() error { return os.WriteFile("/proc/sys/net/ipv4/conf/all/rp_filter", []byte("1"), 0) }); err != nil {
+		t.Fatal(err)
+	}
 	a.in("ip link set eth0 netns " + dev)
 	for _, line := range []string{
 		"ip link set lo up", "ip link set eth0 name mgmt0", "ip link set mgmt0 up", "ip addr add 172.20.20.11/24 dev mgmt0",

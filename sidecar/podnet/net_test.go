@@ -1,6 +1,7 @@
 package podnet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,11 @@ func rawConn(c *icmp.PacketConn, v6 bool) (syscall.RawConn, error) {
 	return sys.SyscallConn()
 }
 
-// echoServer answers every TCP connection with the address that it came from.
+// bulk is more than a window: it comes through only where the segments fit.
+var bulk = bytes.Repeat([]byte("c9s "), 64<<10)
+
+// echoServer answers every TCP connection with the address that it came from, and
+// bulk.
 func echoServer(ns, at string) (stop func(), err error) {
 	var l net.Listener
 	err = withNS(ns, func() error {
@@ -124,6 +129,7 @@ func echoServer(ns, at string) (stop func(), err error) {
 				return
 			}
 			fmt.Fprintln(c, c.RemoteAddr())
+			_, _ = c.Write(bulk)
 			c.Close()
 		}
 	}()
@@ -142,7 +148,11 @@ func ask(ns, to string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	host, _, err := net.SplitHostPort(strings.TrimSpace(string(text)))
+	line, rest, _ := strings.Cut(string(text), "\n")
+	if rest != string(bulk) {
+		return "", fmt.Errorf("%d bytes arrived, want %d", len(rest), len(bulk))
+	}
+	host, _, err := net.SplitHostPort(line)
 	return host, err
 }
 

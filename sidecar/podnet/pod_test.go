@@ -260,10 +260,12 @@ func (p *pod) kill() {
 func (p *pod) remove() {
 	p.kill()
 	run("ip", "netns", "del", p.ns)
+	data, _ := os.ReadFile(filepath.Join(p.dir, "log"))
+	if strings.Contains(string(data), "DATA RACE") {
+		p.t.Error("the race detector found something")
+	}
 	if p.t.Failed() {
-		if data, err := os.ReadFile(filepath.Join(p.dir, "log")); err == nil {
-			p.t.Logf("log of %s:\n%s", p.name, data)
-		}
+		p.t.Logf("log of %s:\n%s", p.name, data)
 	}
 }
 

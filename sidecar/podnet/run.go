@@ -61,6 +61,7 @@ type sidecar struct {
 	nextExpire time.Time
 
 	wake   poke
+	begins atomic.Bool  // the startup probe has succeeded
 	passAt atomic.Int64 // when the pass began, ns since 1970; 0 between passes
 
 	mu     sync.Mutex

@@ -28,6 +28,18 @@ func (s *sidecar) look() moment {
 // startup tells whether devices may start: interfaces are there and nothing has
 // to be waited for.
 func (s *sidecar) startup() (bool, string) {
+	if s.begins.Load() {
+		return true, ""
+	}
+	ok, why := s.startupNow()
+	if ok {
+		// What has begun stays so: a stage that is over does not come back.
+		s.begins.Store(true)
+	}
+	return ok, why
+}
+
+func (s *sidecar) startupNow() (bool, string) {
 	v := s.look()
 	switch {
 	case !v.applied || v.gate == nil:
