@@ -10,6 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/link"
 )
 
@@ -44,6 +45,7 @@ const (
 	prefGateway
 	prefPodToMgmt
 	prefMark
+	prefTunnel
 	prefPod
 	prefLocal = 100
 	// prefLate is after main and default: for what the router itself sends to the
@@ -88,6 +90,10 @@ func (m *Router) rules(family int) []netlink.Rule {
 		add(prefLate, TableMgmt, func(r *netlink.Rule) { r.Dst = subnet })
 	}
 	add(prefMark, TableUnderlay, func(r *netlink.Rule) { r.Mark = Mark })
+	// The fabric's VXLAN devices have neither mark nor source address.
+	add(prefTunnel, TableUnderlay, func(r *netlink.Rule) {
+		r.IifName, r.IPProto, r.Dport = "lo", unix.IPPROTO_UDP, netlink.NewRulePortRange(wire.DefaultVXLANPort, wire.DefaultVXLANPort)
+	})
 	for _, a := range m.pod {
 		if isFamily(a, family) {
 			add(prefPod, TableUnderlay, func(r *netlink.Rule) { r.Src = single(a) })
@@ -164,8 +170,15 @@ func (m *Router) moveLocal(family int, have []netlink.Rule) error {
 
 func sameRule(a, b *netlink.Rule) bool {
 	return a.Priority == b.Priority && a.Table == b.Table && a.IifName == b.IifName && a.Mark == b.Mark &&
-		a.SuppressPrefixlen == b.SuppressPrefixlen &&
+		a.SuppressPrefixlen == b.SuppressPrefixlen && a.IPProto == b.IPProto && samePorts(a.Dport, b.Dport) &&
 		sameNet(a.Src, b.Src) && sameNet(a.Dst, b.Dst)
+}
+
+func samePorts(a, b *netlink.RulePortRange) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 func sameNet(a, b *net.IPNet) bool {

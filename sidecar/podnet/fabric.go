@@ -41,8 +41,10 @@ func wires(ifaces []links.Interface, states []link.State) []wire.Wire {
 		if leg.Leg == "" {
 			continue
 		}
-		// A device may read frames raw: nothing unfinished is delivered to it.
-		w := wire.Wire{Leg: leg.Leg, LegIndex: leg.LegIndex, MTU: f.MTU, Plain: true}
+		// Not Plain: every device's end is made with checksum offload off, so a
+		// frame is unfinished only where a device wants it so, and Plain would
+		// leave no wire to the vxlan datapath.
+		w := wire.Wire{Leg: leg.Leg, LegIndex: leg.LegIndex, MTU: f.MTU}
 		switch {
 		case f.Wire != nil:
 			w.ID, w.PeerPod, w.Datapath, w.Impairment = f.Wire.ID, f.Wire.PeerPod, f.Wire.Datapath, f.Wire.Impairment

@@ -125,6 +125,34 @@ func TestWire(t *testing.T) {
 	})
 }
 
+// The kernel's VXLAN takes the Pod's own routes too, whatever the device has.
+func TestWireByVXLAN(t *testing.T) {
+	c := newCluster(t)
+	for n, name := range []string{"r1", "r2"} {
+		doc := mgmtDoc(11 + n)
+		i := wired(iface(name, "eth1", n+1), 5, []string{"r2", "r1"}[n])
+		i.Wire.Datapath, i.MTU = "vxlan", 1400
+		doc.Interfaces = []links.Interface{i}
+		c.newPod(name, doc)
+	}
+	c.startAll()
+	a, b := c.pods[0], c.pods[1]
+	a.in("ip route flush table main")
+	eventually(t, 15*time.Second, "vxlan", func() error {
+		s, err := a.status()
+		if err == nil && (len(s.Fabric.Wires) != 1 || s.Fabric.Wires[0].Datapath != "vxlan") {
+			err = fmt.Errorf("%+v", s.Fabric.Wires)
+		}
+		return err
+	})
+	if err := carries(a.ns, "eth1", b.ns, "eth1", frame("vxlan"), 5*time.Second); err != nil {
+		t.Error(err)
+	}
+	if out := a.in("cat /proc/net/nf_conntrack"); strings.Contains(out, "dport=14803") {
+		t.Errorf("the tunnel is tracked, or takes eth0: %s", out)
+	}
+}
+
 // Every kind of link in one Pod, in the order of the file.
 func TestLinkKinds(t *testing.T) {
 	c := newCluster(t)
