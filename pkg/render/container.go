@@ -27,7 +27,7 @@ func (p *podRenderer) deviceContainer(m member, i int, program bool) corev1.Cont
 		ImagePullPolicy: pullPolicy(m.node),
 		Command:         literals(c.Entrypoint),
 		Args:            literals(c.Cmd),
-		Env:             envVars(c.Env),
+		Env:             p.env(m, i),
 		Stdin:           c.Stdin,
 		TTY:             c.TTY,
 		Resources:       resources(m.node, c),
@@ -106,6 +106,41 @@ func literal(s string) string {
 	}
 	return b.String()
 }
+
+// interfaceCount is containerlab's variable with the number of data interfaces.
+const interfaceCount = "CLAB_INTFS"
+
+// env is the container's environment. Where links change under a running device,
+// the number of them must not be in the Pod's template, where a change restarts
+// it: a device that starts anew reads it from the ConfigMap of the links.
+func (p *podRenderer) env(m member, i int) []corev1.EnvVar {
+	out := envVars(m.plan.Containers[i].Env)
+	if !p.countsInterfaces(m) {
+		return out
+	}
+	for j := range out {
+		if out[j].Name == interfaceCount {
+			out[j] = corev1.EnvVar{Name: interfaceCount, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: p.linksName()}, Key: interfaceCountKey(m.node.ID),
+			}}}
+		}
+	}
+	return out
+}
+
+// countsInterfaces tells whether a node's container gets the number of its
+// interfaces from the links.
+func (p *podRenderer) countsInterfaces(m member) bool {
+	_, own := m.node.Env[interfaceCount]
+	if own || p.hostNetwork || p.linkApplyMode() != "live" || len(m.plan.Containers) == 0 {
+		return false
+	}
+	_, wanted := m.plan.Containers[0].Env[interfaceCount]
+	return wanted
+}
+
+// interfaceCountKey is the key of a node's number in the ConfigMap of the links.
+func interfaceCountKey(id string) string { return "interfaces-" + id }
 
 func envVars(env map[string]string) []corev1.EnvVar {
 	var out []corev1.EnvVar

@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -46,12 +47,25 @@ func Folder(out *Output) (map[string][]byte, error) {
 			resources = append(resources, name)
 		}
 	}
+	slices.SortStableFunc(resources, func(a, b string) int { return cmp.Compare(fileOrder(a), fileOrder(b)) })
 	files[kustomizationFile] = kustomization(resources, len(secrets) > 0)
 	if len(secrets) > 0 {
+		if ns, ok := files[groupNamespace]; ok { // the secrets are applied first
+			files[path.Join(secretsFolder, groupNamespace)] = ns
+			secrets = slices.Insert(secrets, 0, groupNamespace)
+		}
 		files[path.Join(secretsFolder, kustomizationFile)] = kustomization(secrets, false)
 		files[path.Join(secretsFolder, ".gitignore")] = []byte(fileHeader + "*\n")
 	}
 	return files, nil
+}
+
+// fileOrder puts the namespace before what is in it: not every tool sorts.
+func fileOrder(name string) int {
+	if i := slices.Index([]string{groupNamespace, groupLab, groupController}, name); i >= 0 {
+		return i
+	}
+	return 3
 }
 
 // kustomization lists resources, so that "kubectl apply -k" takes the folder.

@@ -31,7 +31,7 @@ func TestFolder(t *testing.T) {
 	slices.Sort(names)
 	want := []string{
 		"controller.yaml", "kustomization.yaml", "lab.yaml", "namespace.yaml", "nodes/vm.yaml",
-		"secrets/.gitignore", "secrets/kustomization.yaml", "secrets/lab.yaml", "secrets/nodes/vm.yaml",
+		"secrets/.gitignore", "secrets/kustomization.yaml", "secrets/lab.yaml", "secrets/namespace.yaml", "secrets/nodes/vm.yaml",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("files %v", names)

@@ -34,10 +34,16 @@ func (p *podRenderer) linksName() string { return p.pod.Name + "-links" }
 
 // linksConfigMap is the Pod's connectivity. It may change under a running Pod.
 func (p *podRenderer) linksConfigMap() *corev1.ConfigMap {
+	data := map[string]string{links.FileName: prettyJSON(p.document(), 2)}
+	for _, m := range p.members {
+		if p.countsInterfaces(m) {
+			data[interfaceCountKey(m.node.ID)] = m.plan.Containers[0].Env[interfaceCount]
+		}
+	}
 	return &corev1.ConfigMap{
 		TypeMeta:   typeMeta("v1", "ConfigMap"),
 		ObjectMeta: p.nodeMeta(p.linksName(), p.pod.Name, p.primary),
-		Data:       map[string]string{links.FileName: prettyJSON(p.document(), 2)},
+		Data:       data,
 	}
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -69,13 +70,17 @@ func ApplyOverlay(files map[string][]byte, overlayDir string) ([]Object, error) 
 }
 
 // writeBase copies the folder; unlike on disk, its kustomization lists the
-// secrets, so that what the overlay does to all objects is done to them too.
+// secrets, so that what the overlay does to all objects is done to them too. The
+// secrets' copy of the namespace would then be there twice.
 func writeBase(memory filesys.FileSystem, files map[string][]byte) error {
 	for name, data := range files {
 		if name == kustomizationFile {
 			if _, secrets := files[path.Join(secretsFolder, kustomizationFile)]; secrets {
 				data = append(slices.Clone(data), "- "+secretsFolder+"\n"...)
 			}
+		}
+		if name == path.Join(secretsFolder, kustomizationFile) {
+			data = bytes.Replace(data, []byte("- "+groupNamespace+"\n"), nil, 1)
 		}
 		if err := memory.WriteFile(path.Join(basePath, name), data); err != nil {
 			return err

@@ -88,9 +88,11 @@ func TestDeploy(t *testing.T) {
 // The objects alone make the lab: no deploy, no controller.
 func TestRenderedManifests(t *testing.T) {
 	l := newLab(t, testdata("isp"), "isp")
-	out := l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--no-controller", "--with-secrets")
-	stream, _, _ := strings.Cut(out, "The stream holds Secrets")
-	l.Apply(t, l.ns, stream)
+	stream, err := l.output(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--no-controller", "--with-secrets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Apply(t, l.ns, string(stream))
 	l.ready(t, 3*time.Minute)
 	l.works(t)
 	if out := l.c9s(t, "status", "isp", "-n", l.ns); !strings.Contains(out, "asked the Pods") {
@@ -104,7 +106,7 @@ func TestGitFolder(t *testing.T) {
 	l := newLab(t, testdata("isp"), "isp")
 	dir := t.TempDir()
 	l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "-o", dir)
-	for _, folder := range []string{dir, dir + "/secrets"} {
+	for _, folder := range []string{dir + "/secrets", dir} {
 		resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 		if err != nil {
 			t.Fatal(err)

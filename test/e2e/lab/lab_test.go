@@ -98,17 +98,29 @@ func (l *lab) deploy(t *testing.T, args ...string) string {
 // status asks for the lab's state.
 func (l *lab) status(t *testing.T, args ...string) state {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, append([]string{"status", l.name, "-n", l.ns, "-o", "json"}, args...)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
-	out, err := cmd.Output()
+	out, err := l.output(t, append([]string{"status", l.name, "-n", l.ns, "-o", "json"}, args...)...)
 	if err != nil {
-		t.Fatalf("c9s status: %v", err)
+		t.Fatal(err)
 	}
 	var s state
 	if err := json.Unmarshal(out, &s); err != nil {
 		t.Fatalf("c9s status: %v\n%s", err, out)
 	}
 	return s
+}
+
+// output runs c9s for its standard output alone.
+func (l *lab) output(t *testing.T, args ...string) ([]byte, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("c9s %s: %w\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return out, nil
 }
 
 // in runs a command in a node.

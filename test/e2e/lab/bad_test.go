@@ -1,0 +1,177 @@
+package lab
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const small = `name: NAME
+topology:
+  defaults: {kind: linux, image: IMAGE}
+  nodes:
+    A: {}
+    B: {}
+  links:
+    - endpoints: ["A:eth1", "B:eth1"]
+`
+
+const goodImage = "ghcr.io/srl-labs/network-multitool:latest"
+
+func smallLab(t *testing.T, name, image string) *lab {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "small.clab.yml")
+	text := strings.NewReplacer("NAME", name, "IMAGE", image).Replace(small)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return newLab(t, file, name)
+}
+
+// refused deploys, which must fail with exit code 1 and say each of want, within
+// the time.
+func (l *lab) refused(t *testing.T, within time.Duration, want []string, args ...string) {
+	t.Helper()
+	began := time.Now()
+	out, err := l.try(t.Context(), append([]string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes"}, args...)...)
+	if err == nil || !strings.Contains(err.Error(), "exit status 1") {
+		t.Fatalf("deploy ended with %v:\n%s", err, out)
+	}
+	if took := time.Since(began); took > within {
+		t.Errorf("it took %s to say so, want %s", took, within)
+	}
+	for _, text := range want {
+		if !strings.Contains(out, text) {
+			t.Errorf("deploy does not say %q:\n%s", text, out)
+		}
+	}
+}
+
+// namespace makes the lab's namespace beforehand.
+func (l *lab) namespace(t *testing.T, labels map[string]string) {
+	t.Helper()
+	_, err := l.Typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: l.ns, Labels: labels}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// objects counts the ConfigMaps and Deployments of the namespace that c9s made.
+func (l *lab) objects(t *testing.T) int {
+	t.Helper()
+	managed := metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=c9s"}
+	maps, err := l.Typed.CoreV1().ConfigMaps(l.ns).List(t.Context(), managed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployments, err := l.Typed.AppsV1().Deployments(l.ns).List(t.Context(), managed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(maps.Items) + len(deployments.Items)
+}
+
+// What is wrong before anything is applied leaves nothing behind.
+func TestRefusedBeforeAnythingIsApplied(t *testing.T) {
+	kubeconfig := func(t *testing.T, l *lab, old, replacement string) string {
+		t.Helper()
+		data, err := os.ReadFile(l.Kubeconfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(string(data), old, replacement, 1)
+		if text == string(data) {
+			t.Fatalf("the kubeconfig has no %q", old)
+		}
+		file := filepath.Join(t.TempDir(), "kubeconfig")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	t.Run("no rights", func(t *testing.T) {
+		l := smallLab(t, "bad", goodImage)
+		l.refused(t, 15*time.Second, []string{"cannot", "nobody"}, "--kubeconfig", kubeconfig(t, l, "    client-certificate", "    as: nobody\n    client-certificate"))
+	})
+	t.Run("wrong context", func(t *testing.T) {
+		smallLab(t, "bad", goodImage).refused(t, 15*time.Second, []string{`context "nowhere" does not exist`}, "--context", "nowhere")
+	})
+	t.Run("API server out of reach", func(t *testing.T) {
+		l := smallLab(t, "bad", goodImage)
+		l.refused(t, 20*time.Second, []string{"cannot be reached", "127.0.0.1:1"}, "--kubeconfig", kubeconfig(t, l, "server: "+l.Config.Host, "server: https://127.0.0.1:1"))
+	})
+	t.Run("privileged Pods forbidden", func(t *testing.T) {
+		l := smallLab(t, "bad", goodImage)
+		l.namespace(t, map[string]string{"pod-security.kubernetes.io/enforce": "baseline"})
+		l.refused(t, 15*time.Second, []string{"forbids privileged Pods", "pod-security.kubernetes.io/enforce=baseline"})
+		if n := l.objects(t); n > 0 {
+			t.Errorf("%d objects were applied", n)
+		}
+	})
+	t.Run("a foreign object in the way", func(t *testing.T) {
+		l := smallLab(t, "bad", goodImage)
+		l.namespace(t, nil)
+		_, err := l.Typed.CoreV1().ConfigMaps(l.ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a-links"}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.refused(t, 15*time.Second, []string{"ConfigMap a-links", "small.clab.yml:5", "nothing that c9s made"})
+		if n := l.objects(t); n > 0 {
+			t.Errorf("%d objects were applied", n)
+		}
+	})
+	t.Run("another lab", func(t *testing.T) {
+		l := smallLab(t, "first", goodImage)
+		l.deploy(t, "--wait=false")
+		second := smallLab(t, "second", goodImage)
+		second.ns = l.ns
+		second.refused(t, 15*time.Second, []string{`holds the lab "first" already`, "-n"})
+	})
+}
+
+// What shows only when Pods start ends the wait as soon as it is certain, with
+// its cause.
+func TestFailuresAreTold(t *testing.T) {
+	t.Run("image", func(t *testing.T) {
+		smallLab(t, "noimage", "registry.example.net/no/such:image").
+			refused(t, 45*time.Second, []string{"node A (small.clab.yml:5)", "node B", "image cannot be pulled", "registry.example.net/no/such:image"})
+	})
+	t.Run("worker", func(t *testing.T) {
+		l := smallLab(t, "noworker", goodImage)
+		const policy = "apiVersion: c9s.dev/v1\nkind: Policy\nprofiles:\n  - name: big\n    set: {resources: {requests: {memory: 9000Gi}}}\n"
+		if err := os.WriteFile(filepath.Join(filepath.Dir(l.topo), "c9s.yaml"), []byte(policy), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		l.refused(t, 90*time.Second, []string{"node A", "no worker can take it", "Insufficient memory"})
+	})
+	t.Run("quota", func(t *testing.T) {
+		l := smallLab(t, "noquota", goodImage)
+		l.namespace(t, nil)
+		_, err := l.Typed.CoreV1().ResourceQuotas(l.ns).Create(t.Context(), &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Name: "none"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.refused(t, 45*time.Second, []string{"node A", "quota is used up", "exceeded quota"})
+	})
+	t.Run("command", func(t *testing.T) {
+		l := smallLab(t, "crash", goodImage)
+		text, err := os.ReadFile(l.topo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		crash := strings.Replace(string(text), "A: {}", `A: {entrypoint: "sh -c 'echo the last words; exit 3'"}`, 1)
+		if err := os.WriteFile(l.topo, []byte(crash), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		l.refused(t, 90*time.Second, []string{"node A", "ends again and again", "exit code 3", "the last words"})
+	})
+}
