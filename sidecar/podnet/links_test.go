@@ -101,6 +101,20 @@ func TestWire(t *testing.T) {
 			t.Errorf("eth1 has no %q: %s", want, out)
 		}
 	}
+	// The lab's key comes later, one Pod after the other.
+	for _, p := range c.pods {
+		p.write("key/key", "a key of the whole lab, thirty-two")
+		time.Sleep(100 * time.Millisecond)
+	}
+	for _, p := range c.pods {
+		eventually(t, 10*time.Second, "the wires take the key", func() error {
+			s, err := p.status()
+			if err == nil && (s.Fabric.Mode != "authenticated" || !s.Fabric.Wires[0].Up) {
+				err = fmt.Errorf("%+v", s.Fabric)
+			}
+			return err
+		})
+	}
 	// The far end is shut down: the cable looks unplugged, and that is no fault.
 	b.in("ip link set eth1 down")
 	eventually(t, 5*time.Second, "carrier goes", func() error {

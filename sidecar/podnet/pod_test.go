@@ -157,7 +157,7 @@ func (p *pod) addrs() []netip.Addr {
 func (c *cluster) newPod(name string, doc links.Document) *pod {
 	c.t.Helper()
 	p := &pod{c: c, t: c.t, name: name, doc: doc, dir: filepath.Join(c.dir, name)}
-	for _, dir := range []string{"links", "directory", "plan", "state"} {
+	for _, dir := range []string{"links", "directory", "plan", "state", "key"} {
 		if err := os.MkdirAll(filepath.Join(p.dir, dir), 0o755); err != nil {
 			c.t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func (p *pod) config() Config {
 		PodIPs:  p.addrs(),
 		PodName: p.name, Namespace: "test", NodeName: "worker", Version: "test",
 		LinksDir: p.dir + "/links", DirectoryDir: p.dir + "/directory", PlanDir: p.dir + "/plan", StateDir: p.dir + "/state",
-		KeyFile: p.dir + "/key", HostsFile: p.dir + "/hosts", ResolvConf: p.dir + "/resolv.conf",
+		KeyFile: p.dir + "/key/key", HostsFile: p.dir + "/hosts", ResolvConf: p.dir + "/resolv.conf",
 		HostNetNS: "/run/netns/" + p.c.name,
 	}
 }

@@ -3,11 +3,11 @@ package podnet
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -18,7 +18,6 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render/stage"
-	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/api"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
@@ -45,6 +44,7 @@ type sidecar struct {
 	resolver *resolve.Resolver
 	asker    *asker
 	fabric   Fabric
+	running  *running
 	boot     boot
 	begun    time.Time
 
@@ -159,7 +159,7 @@ func (s *sidecar) run(ctx context.Context) error {
 			stop()
 		}
 	}()
-	dirs := []string{s.cfg.LinksDir, s.cfg.DirectoryDir, s.cfg.HostsFile}
+	dirs := []string{s.cfg.LinksDir, s.cfg.DirectoryDir, s.cfg.HostsFile, filepath.Dir(s.cfg.KeyFile)}
 	for _, watch := range []func() (func(), error){
 		func() (func(), error) { return watchFiles(dirs, s.wake.poke) },
 		func() (func(), error) { return watchKernel(s.wake.poke) },
@@ -209,10 +209,8 @@ func (s *sidecar) loop(ctx context.Context, group *sync.WaitGroup, ends chan<- e
 		err := s.pass(ctx)
 		s.passAt.Store(0)
 		s.note(err)
-		if s.fabric == nil && s.underlaid {
-			if err := s.startFabric(ctx, group, ends); err != nil {
-				s.note(err)
-			}
+		if s.underlaid {
+			s.note(s.keepFabric(ctx, group, ends))
 		}
 		if err != nil {
 			slow.Reset(time.Second)
@@ -239,35 +237,6 @@ func (s *sidecar) note(err error) {
 	if !again {
 		s.cfg.Log.Error("pod network", "error", err)
 	}
-}
-
-// startFabric starts the wires. It needs the cluster interface's final name.
-func (s *sidecar) startFabric(ctx context.Context, group *sync.WaitGroup, ends chan<- error) error {
-	key, err := os.ReadFile(s.cfg.KeyFile)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("read the lab's wire key: %w", err)
-	}
-	f, err := s.cfg.NewFabric(wire.Options{
-		Lab: s.cfg.Namespace + "/" + s.want.doc.Lab, Pod: s.want.doc.Pod, Port: links.WirePort,
-		Key: key, Encrypt: s.cfg.Encrypt && len(key) > 0, Underlay: mgmt.UnderlayName, Mark: mgmt.Mark,
-		Resolver: s.resolver, Log: s.cfg.Log,
-	})
-	if err != nil {
-		return fmt.Errorf("start the wires: %w", err)
-	}
-	s.mu.Lock()
-	s.fabric = f
-	s.mu.Unlock()
-	group.Go(func() {
-		err := f.Run(ctx)
-		f.Close()
-		if err == nil {
-			err = errors.New("the wires ended")
-		}
-		ends <- err
-	})
-	s.wake.poke()
-	return nil
 }
 
 func (s *sidecar) manifest() *stage.Manifest {

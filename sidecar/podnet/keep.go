@@ -1,0 +1,75 @@
+package podnet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/wire"
+	"github.com/c9s-lab/c9s/sidecar/mgmt"
+)
+
+// running is the fabric's own life within the sidecar's.
+type running struct {
+	key  []byte
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// keepFabric has the wires running with the lab's key. The key is in an optional
+// Secret, which may come after the Pod, or be given out anew: then the wires
+// start over, which takes them down for a moment.
+func (s *sidecar) keepFabric(ctx context.Context, group *sync.WaitGroup, ends chan<- error) error {
+	key, err := os.ReadFile(s.cfg.KeyFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read the lab's wire key: %w", err)
+	}
+	if s.running != nil {
+		// A key that is taken away stays in use: without it the wires are open.
+		if len(key) == 0 || bytes.Equal(key, s.running.key) {
+			return nil
+		}
+		s.stopFabric()
+	}
+	return s.startFabric(ctx, key, group, ends)
+}
+
+func (s *sidecar) stopFabric() {
+	s.running.stop()
+	<-s.running.done
+	s.mu.Lock()
+	s.fabric, s.running = nil, nil
+	s.mu.Unlock()
+}
+
+// startFabric starts the wires. They need the cluster interface's final name.
+func (s *sidecar) startFabric(ctx context.Context, key []byte, group *sync.WaitGroup, ends chan<- error) error {
+	f, err := s.cfg.NewFabric(wire.Options{
+		Lab: s.cfg.Namespace + "/" + s.want.doc.Lab, Pod: s.want.doc.Pod, Port: links.WirePort,
+		Key: key, Encrypt: s.cfg.Encrypt && len(key) > 0, Underlay: mgmt.UnderlayName, Mark: mgmt.Mark,
+		Resolver: s.resolver, Log: s.cfg.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("start the wires: %w", err)
+	}
+	own, stop := context.WithCancel(ctx)
+	r := &running{key: key, stop: stop, done: make(chan struct{})}
+	s.mu.Lock()
+	s.fabric, s.running = f, r
+	s.mu.Unlock()
+	group.Go(func() {
+		defer close(r.done)
+		defer stop()
+		err := f.Run(own)
+		err = errors.Join(err, f.Close())
+		if own.Err() == nil {
+			ends <- fmt.Errorf("the wires ended: %w", err)
+		}
+	})
+	s.wake.poke()
+	return nil
+}
