@@ -201,10 +201,6 @@ func tcpRate(t testing.TB, a, b *testNS, d time.Duration) float64 {
 	from, start := received.Load(), time.Now()
 	time.Sleep(d)
 	rate := float64(received.Load()-from) * 8 / time.Since(start).Seconds() / 1e9
-	if os.Getenv("PERF") != "" {
-		ti, _ := unix.GetsockoptTCPInfo(out, unix.IPPROTO_TCP, unix.TCP_INFO)
-		fmt.Printf("retrans %d cwnd %d rtt %d mss %d unacked %d lost %d\n", ti.Total_retrans, ti.Snd_cwnd, ti.Rtt, ti.Snd_mss, ti.Unacked, ti.Lost)
-	}
 	unix.Shutdown(out, unix.SHUT_RDWR)
 	unix.Shutdown(in, unix.SHUT_RDWR)
 	<-done

@@ -337,7 +337,7 @@ func (f *Fabric) decide(w *wireEnd) {
 			up, reason = false, reasonNoLeg
 		case l.failed != "":
 			up, reason = false, l.failed
-		case l.sock == nil:
+		case l.sock == nil || l.sockIndex != l.index || !l.admin && why == "":
 			up, reason = false, reasonStarting
 		case why != "":
 			up = false

@@ -357,9 +357,8 @@ func TestLegIsMadeAnew(t *testing.T) {
 		b.wires[0].LegIndex = b.ns.link(t, "leg1").Attrs().Index
 		fatal(t, b.fabric.Set(b.wires))
 		waitUp(t, 1, a, b)
-		if _, err := a.dev.pinger(t).ping("192.168.1.2", 100, 1); err != nil {
-			t.Error(err)
-		}
+		p := a.dev.pinger(t) // the kernel's queue on the device begins to work a little later
+		eventually(t, "an answer", func() bool { _, err := p.ping("192.168.1.2", 100, 1); return err == nil })
 	}
 }
 

@@ -204,9 +204,6 @@ func (l *testLab) wire(id int, a, b *testPod, mtu int, edit func(*Wire)) {
 			l.t.Fatal("use local wires")
 		}
 		veth(l.t, p.ns, w.Leg, p.dev, dev, mtu)
-		if g := gsoMax(); g > 0 {
-			fatal(l.t, p.dev.h.LinkSetGSOMaxSize(p.dev.link(l.t, dev), g))
-		}
 		n := 1
 		if p == b {
 			n = 2
@@ -344,9 +341,4 @@ func (p *pinger) ping(to string, size int, seq uint16) (time.Duration, error) {
 		}
 		return time.Since(start), nil
 	}
-}
-
-func gsoMax() (n int) {
-	fmt.Sscan(os.Getenv("GSOMAX"), &n)
-	return n
 }

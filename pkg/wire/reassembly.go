@@ -197,7 +197,7 @@ func (a *assembler) giveUp(i int) {
 // are there whole and calls emit for every run of them, so that a lost datagram
 // costs the segments it was part of and not 64 KB.
 func salvageSuper(p *partial, emit func(vnet vnetHdr, header, payload []byte)) {
-	if p.flags&flagVnet == 0 || !p.has(0) || len(p.buf) < vnetHdrLen {
+	if p.flags&flagVnet == 0 || !p.has(0) || p.length <= vnetHdrLen || p.fragSize <= vnetHdrLen {
 		return
 	}
 	var vnet vnetHdr
