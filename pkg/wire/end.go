@@ -44,7 +44,8 @@ type wireCounters struct {
 	rxFrames, rxBytes atomic.Uint64
 }
 
-func (w *wireEnd) local() bool { return w.want.LocalLeg != "" }
+// local tells that both ends are in this Pod.
+func (w *wireEnd) local() bool { return w.legs[1] != nil }
 
 // leg is a leg of a wire as it was last seen.
 type leg struct {

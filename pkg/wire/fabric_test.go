@@ -337,9 +337,7 @@ func TestSetLeavesOthersAlone(t *testing.T) {
 	}
 	fatal(t, a.fabric.Set(a.wires))
 	waitUp(t, 2, a, c)
-	if _, err := p.ping("192.168.2.2", 1000, 1); err != nil {
-		t.Error(err)
-	}
+	eventually(t, "an answer on the wire that is back", func() bool { _, err := p.ping("192.168.2.2", 1000, 1); return err == nil })
 	if err := a.fabric.Set([]Wire{{ID: 1, PeerPod: "b", Leg: "x"}, {ID: 1, PeerPod: "b", Leg: "x"}}); err == nil {
 		t.Error("a wire twice")
 	}

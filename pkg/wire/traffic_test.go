@@ -48,6 +48,9 @@ func transfer(t testing.TB, from, to *testNS, addr string, n int) error {
 	go func() {
 		for rest := data; len(rest) > 0; {
 			k, err := unix.Write(out, rest)
+			if err == unix.EINTR {
+				continue
+			}
 			if err != nil {
 				sent <- fmt.Errorf("sending, %d bytes left: %w", len(rest), err)
 				return
@@ -60,6 +63,9 @@ func transfer(t testing.TB, from, to *testNS, addr string, n int) error {
 	buf, got := make([]byte, 256<<10), 0
 	for {
 		k, err := unix.Read(in, buf)
+		if err == unix.EINTR {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("receiving after %d bytes: %w", got, err)
 		}
