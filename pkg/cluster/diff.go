@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render"
 )
 
@@ -65,6 +66,8 @@ type Diff struct {
 	// Lab tells that objects of the lab as a whole change (directory, secrets,
 	// controller); no device notices.
 	Lab bool
+	// names tells that the lab's directory changes.
+	names bool
 }
 
 // Disruptive are the nodes whose devices would stop.
@@ -196,6 +199,7 @@ func judgeDiff(objects []ObjectDiff) Diff {
 		if pod == "" {
 			if !reflect.DeepEqual(o.Live, o.Merged) {
 				d.Lab = true
+				d.names = d.names || strings.HasPrefix(o.Object, "ConfigMap/"+links.DirectoryName(0))
 				d.Objects = append(d.Objects, o)
 			}
 			continue

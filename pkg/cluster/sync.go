@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,23 +14,42 @@ import (
 	"github.com/c9s-lab/c9s/pkg/render"
 )
 
-// Settle does, after an apply, what the objects alone do not: Pods whose links
-// changed are touched, so that the kubelet brings them the change at once, and
-// those of kinds that take their links at their start are replaced.
+// Settle does, after an apply, what the objects alone do not: Pods of which the
+// links or the names they know changed are touched, so that the kubelet brings
+// them the change at once, and those of kinds that take their links at their
+// start are replaced.
 func (c *Client) Settle(ctx context.Context, l *Lab, d Diff) error {
-	var errs []error
-	for _, n := range d.Nodes {
-		if !n.links {
+	var (
+		wg    sync.WaitGroup
+		slots = make(chan struct{}, 16)
+		errs  = make([]error, len(d.Nodes))
+	)
+	for i, n := range d.Nodes {
+		act := c.settle(n, d.names)
+		if act == nil {
 			continue
 		}
-		switch {
-		case n.Action == ActionLive:
-			errs = append(errs, c.touch(ctx, l.Namespace, n.Pod))
-		case n.Action == ActionRestart, n.Action == ActionRecreate && linkActions[n.mode] == ActionRecreate && len(n.Why) == 1:
-			errs = append(errs, c.Restart(ctx, l.Namespace, n.Pod))
-		}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			errs[i] = act(ctx, l.Namespace, n.Pod)
+		}()
 	}
+	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// settle is what one Pod needs; nil for nothing, as where it is replaced anyway.
+func (c *Client) settle(n NodeDiff, names bool) func(context.Context, string, string) error {
+	switch {
+	case n.links && n.Action == ActionRestart, n.links && n.Action == ActionRecreate && linkActions[n.mode] == ActionRecreate && len(n.Why) == 1:
+		return c.Restart
+	case n.links && n.Action == ActionLive, names && (n.Action == ActionLive || n.Action == ActionNone):
+		return c.touch
+	}
+	return nil
 }
 
 // touch changes an annotation of a Deployment's Pod, whereupon the kubelet looks

@@ -20,6 +20,10 @@ const (
 	// unschedulable is how long no worker may be found: the scheduler may be
 	// waiting for the end of old Pods.
 	unschedulable = 30 * time.Second
+	// A device that ends at once is ready for a moment, and again each time it is
+	// started anew: ready is what stays so.
+	steady      = 1500 * time.Millisecond
+	steadyAgain = 12 * time.Second
 )
 
 // Failure is a Pod that will not get ready, with the end of the log of the
@@ -57,6 +61,7 @@ func (c *Client) WaitReady(ctx context.Context, namespace, lab string, tell func
 	}
 	var (
 		firstFailure time.Time
+		readySince   time.Time
 		pending      = map[string]time.Time{} // since when no worker was found
 		tick         = time.NewTicker(500 * time.Millisecond)
 	)
@@ -67,8 +72,13 @@ func (c *Client) WaitReady(ctx context.Context, namespace, lab string, tell func
 			tell(progress)
 		}
 		failed, ready := judge(progress, pending, time.Now())
+		if !ready {
+			readySince = time.Time{}
+		} else if readySince.IsZero() {
+			readySince = time.Now()
+		}
 		switch {
-		case ready:
+		case ready && time.Since(readySince) >= steady:
 			return nil
 		case len(failed) == 0:
 			firstFailure = time.Time{}
@@ -100,7 +110,7 @@ func judge(progress []PodProgress, pending map[string]time.Time, now time.Time) 
 		if p.Certain {
 			failed = append(failed, p)
 		}
-		ready = ready && (p.State == status.StateReady || p.State == status.StateStopped)
+		ready = ready && (p.State == status.StateReady && now.Sub(p.LastExit) > steadyAgain || p.State == status.StateStopped)
 	}
 	return failed, ready
 }

@@ -40,6 +40,8 @@ type Progress struct {
 	// Container is the one that Message is about, if any: its log may tell more.
 	Container string
 	Restarts  int
+	// LastExit is when a device container last ended; zero for never.
+	LastExit time.Time
 }
 
 // Names of c9s' own containers in a Pod.
@@ -60,7 +62,7 @@ func Of(d *appsv1.Deployment, pod *corev1.Pod, events []corev1.Event) Progress {
 	if pod == nil {
 		return withoutPod(d)
 	}
-	p := Progress{Restarts: restarts(pod)}
+	p := Progress{Restarts: restarts(pod), LastExit: lastExit(pod)}
 	switch {
 	case pod.DeletionTimestamp != nil:
 		p.State = StateTerminating
@@ -99,6 +101,16 @@ func restarts(pod *corev1.Pod) int {
 		n += int(s.RestartCount)
 	}
 	return n
+}
+
+func lastExit(pod *corev1.Pod) time.Time {
+	var last time.Time
+	for _, s := range pod.Status.ContainerStatuses {
+		if t := s.LastTerminationState.Terminated; t != nil && t.FinishedAt.After(last) {
+			last = t.FinishedAt.Time
+		}
+	}
+	return last
 }
 
 func condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {

@@ -54,16 +54,16 @@ func TestEditsDoWhatDiffSaid(t *testing.T) {
 		name   string
 		change func(*edition)
 		want   map[string]string // actions that are not "nothing"
-		check  func()
+		check  func(*testing.T)
 	}{
 		{"nothing", func(*edition) {}, nil, nil},
 		{"a comment above", func(e *edition) { e.links = "    # the lab's only link\n" + e.links }, nil, nil},
 		{"link added", func(e *edition) { e.links += "\n" + `    - endpoints: ["A:eth2", "C:eth1"]` },
-			map[string]string{"A": "live", "C": "live"}, func() {
+			map[string]string{"A": "live", "C": "live"}, func(t *testing.T) {
 				l.eventually(t, 20*time.Second, "A", "LOWER_UP", "ip", "link", "show", "eth2")
 			}},
 		{"link moved to another node", func(e *edition) { e.links = strings.Replace(e.links, `"B:eth1"`, `"C:eth2"`, 1) },
-			map[string]string{"A": "live", "B": "live", "C": "live"}, func() {
+			map[string]string{"A": "live", "B": "live", "C": "live"}, func(t *testing.T) {
 				l.eventually(t, 20*time.Second, "C", "LOWER_UP", "ip", "link", "show", "eth2")
 				l.eventually(t, 20*time.Second, "B", "gone", "sh", "-c", "ip link show eth1 >/dev/null 2>&1 || echo gone")
 			}},
@@ -71,13 +71,13 @@ func TestEditsDoWhatDiffSaid(t *testing.T) {
 			map[string]string{"A": "live", "B": "live", "C": "live"}, nil},
 		{"link removed", func(e *edition) { e.links = strings.Split(e.links, "\n    - endpoints: [\"A:eth2\"")[0] },
 			map[string]string{"A": "live", "C": "live"}, nil},
-		{"env changed", func(e *edition) { e.colour = "red" }, map[string]string{"B": "recreate"}, func() {
+		{"env changed", func(e *edition) { e.colour = "red" }, map[string]string{"B": "recreate"}, func(t *testing.T) {
 			l.eventually(t, 20*time.Second, "B", "red", "printenv", "COLOUR")
 		}},
-		{"bind changed", func(e *edition) { e.note = "second" }, map[string]string{"B": "recreate"}, func() {
+		{"bind changed", func(e *edition) { e.note = "second" }, map[string]string{"B": "recreate"}, func(t *testing.T) {
 			l.eventually(t, 20*time.Second, "B", "second", "cat", "/note.txt")
 		}},
-		{"node added", func(e *edition) { e.extra = "    D: {}" }, map[string]string{"D": "create"}, func() {
+		{"node added", func(e *edition) { e.extra = "    D: {}" }, map[string]string{"D": "create"}, func(t *testing.T) {
 			l.reaches(t, 20*time.Second, "D", "A")
 		}},
 		{"node removed", func(e *edition) { e.extra = "" }, map[string]string{"D": "delete"}, nil},
@@ -116,7 +116,7 @@ func TestEditsDoWhatDiffSaid(t *testing.T) {
 			}
 			l.ready(t, 30*time.Second)
 			if edit.check != nil {
-				edit.check()
+				edit.check(t)
 			}
 		}) {
 			return
