@@ -478,33 +478,3 @@ func TestNoLeaks(t *testing.T) {
 		return f <= fds+2 && g <= goroutines+2 && n == links
 	})
 }
-
-// The targets of the issue, with room for a loaded machine. WIRE_TIMES=20 measures
-// them.
-func TestTimes(t *testing.T) {
-	n := 3
-	fmt.Sscan(os.Getenv("WIRE_TIMES"), &n)
-	_, a, b := two(t, 1500, 1500, false, nil, nil)
-	var down, up, killed, back []float64
-	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	addr := 20
-	for range n {
-		time.Sleep(50 * time.Millisecond)
-		a.dev.down(t, "eth1")
-		down = append(down, ms(within(t, time.Second, "far end down", func() bool { return !b.dev.carrier("eth1") })))
-		a.dev.up(t, "eth1")
-		up = append(up, ms(within(t, time.Second, "far end up", func() bool { return b.dev.carrier("eth1") })))
-		b.stop()
-		killed = append(killed, ms(within(t, 3*time.Second, "killed", func() bool { return !a.dev.carrier("eth1") })))
-		addr++
-		b.setAddr(addr)
-		start := time.Now()
-		b.start()
-		within(t, 3*time.Second, "back", func() bool { return a.dev.carrier("eth1") && b.status(1).Up })
-		back = append(back, ms(time.Since(start)))
-	}
-	t.Logf("medians of %d, ms: far end down %.1f, up %.1f, peer killed %.0f, back elsewhere %.0f", n, median(down), median(up), median(killed), median(back))
-	if median(down) > 100 || median(killed) > 1500 || median(back) > 1500 {
-		t.Error("too slow")
-	}
-}
