@@ -1,7 +1,7 @@
 // Command c9s-sidecar is what c9s has in a Pod: it lays out files before the
 // devices start (prepare), makes and keeps the Pod's network (wire), runs a
 // node's commands in the device's container (exec), and tells how things are
-// (status).
+// (status). For c9s doctor it tries what the kernel can do (probe).
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/execute"
 	"github.com/c9s-lab/c9s/sidecar/podnet"
 	"github.com/c9s-lab/c9s/sidecar/prepare"
+	"github.com/c9s-lab/c9s/sidecar/probe"
 )
 
 // Version is set by the build, and is c9s' own.
@@ -30,6 +31,7 @@ const usage = `Usage:
   c9s-sidecar wire                     make the Pod's network and keep it
   c9s-sidecar exec run [--steps FILE]  run a node's commands in its container
   c9s-sidecar status                   print the state of the Pod's network as JSON
+  c9s-sidecar probe [--leave FILE]     try what the kernel can do, and print it as JSON
   c9s-sidecar idle                     wait for the end: the container of a Pod without a device
 `
 
@@ -81,6 +83,8 @@ func run(ctx context.Context, args []string) error {
 		enc := json.NewEncoder(os.Stdout)
 		enc.SetIndent("", "  ")
 		return enc.Encode(s)
+	case "probe":
+		return runProbe(ctx, args)
 	case "idle":
 		<-ctx.Done()
 		return nil
@@ -101,4 +105,13 @@ func runExec(ctx context.Context, args []string) error {
 		return errUsage
 	}
 	return execute.Main(ctx, o)
+}
+
+func runProbe(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("probe", flag.ContinueOnError)
+	file := flags.String("leave", "", "leave it in this file too: a container's last word")
+	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+		return errUsage
+	}
+	return probe.Run(ctx).Write(os.Stdout, *file)
 }
