@@ -56,6 +56,7 @@ func (p *podRenderer) schedule(spec *corev1.PodSpec) {
 			affinity = policy.Affinity
 		}
 	}
+	spec.Tolerations = append(spec.Tolerations, leaveLostWorkers(spec.Tolerations)...)
 	spec.Affinity = p.affinity(affinity)
 	spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 		MaxSkew:           1,
@@ -63,6 +64,29 @@ func (p *podRenderer) schedule(spec *corev1.PodSpec) {
 		WhenUnsatisfiable: corev1.ScheduleAnyway,
 		LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{LabelLab: p.labLabel}},
 	}}
+}
+
+// lostWorkerSeconds is how long a Pod stays with a worker that is not heard of.
+// Kubernetes' own five minutes suit services that have other replicas; a lab has
+// one of each device.
+const lostWorkerSeconds = 30
+
+// leaveLostWorkers are the tolerations that the API server would add with its own
+// time (DefaultTolerationSeconds admission), unless the policy has some.
+func leaveLostWorkers(have []corev1.Toleration) []corev1.Toleration {
+	var out []corev1.Toleration
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		if slices.ContainsFunc(have, func(t corev1.Toleration) bool {
+			return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+		}) {
+			continue
+		}
+		out = append(out, corev1.Toleration{
+			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+			TolerationSeconds: new(int64(lostWorkerSeconds)),
+		})
+	}
+	return out
 }
 
 func (p *podRenderer) conflict(m member, what string) {

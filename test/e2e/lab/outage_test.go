@@ -1,0 +1,179 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/c9s-lab/c9s/test/cluster/testcluster"
+)
+
+// Outages of the cluster itself, on a lab that runs.
+func TestOutages(t *testing.T) {
+	l := newLab(t, testdata("isp"), "isp")
+	l.deploy(t)
+	l.works(t)
+	t.Run("API server stopped for a minute", func(t *testing.T) { stopAPIServer(t, l) })
+	t.Run("partition between two workers", func(t *testing.T) { partition(t, l) })
+	t.Run("worker killed", func(t *testing.T) { killWorker(t, l) })
+	if !t.Failed() {
+		l.destroyed(t)
+	}
+}
+
+// Without an API server traffic goes on, and nothing restarts when it is back.
+func stopAPIServer(t *testing.T, l *lab) {
+	before := restarts(t, l)
+	stop := l.traffic(t, "PC1", customers["PC4"])
+	l.OnNode(t, "control", "sh", "-c", "kill -STOP $(pidof kube-apiserver)")
+	goOn := func() {
+		// Not through the test's context, which may be over.
+		l.OnNode(t, "control", "sh", "-c", "kill -CONT $(pidof kube-apiserver)")
+	}
+	select {
+	case <-time.After(time.Minute):
+		goOn()
+	case <-t.Context().Done():
+		goOn()
+	}
+	var gap time.Duration
+	testcluster.Eventually(t, time.Minute, "the API server to answer", func() error {
+		_, err := l.in(t.Context(), "PC1", "true")
+		return err
+	})
+	gap = stop()
+	t.Logf("longest pause of traffic: %s", gap)
+	if gap > time.Second {
+		t.Errorf("traffic paused for %s", gap)
+	}
+	l.ready(t, time.Minute)
+	after := restarts(t, l)
+	for name, was := range before {
+		if after[name] != was {
+			t.Errorf("%s: was %s, is %s", name, was, after[name])
+		}
+	}
+}
+
+// Two workers that do not reach each other: the links between them go down within
+// seconds, OSPF and BGP go around or not at all, and all comes back by itself.
+func partition(t *testing.T, l *lab) {
+	before := restarts(t, l)
+	a, b := l.Workers[0], l.Workers[1]
+	ip := func(worker string) string { return strings.TrimSpace(l.OnNode(t, worker, "sh", "-c", "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1")) }
+	ipA, ipB := ip(a), ip(b)
+	rule := func(do, on, other string) {
+		// Pods of other workers come routed by them.
+		subnet := strings.TrimSpace(l.OnNode(t, on, "sh", "-c", "ip -4 route | awk '$3==\""+other+"\" {print $1}' | head -1"))
+		l.OnNode(t, on, "ip", "rule", do, "to", subnet, "prohibit")
+		l.OnNode(t, on, "ip", "rule", do, "from", subnet, "prohibit")
+	}
+	rule("add", a, ipB)
+	rule("add", b, ipA)
+	began := time.Now()
+	healed := false
+	heal := func() {
+		if !healed {
+			rule("del", a, ipB)
+			rule("del", b, ipA)
+			healed = true
+		}
+	}
+	defer heal()
+	across := crossing(l.status(t, "--fresh"), a, b)
+	if across == 0 {
+		t.Skip("no link of the lab runs between the two workers")
+	}
+	testcluster.Eventually(t, 20*time.Second, "the links across to be down", func() error {
+		s := l.status(t, "--fresh")
+		if down := downLinks(s); down != across {
+			return fmt.Errorf("%d links are down, want %d", down, across)
+		}
+		return nil
+	})
+	t.Logf("%d links down %s after the partition", across, time.Since(began).Round(100*time.Millisecond))
+	heal()
+	began = time.Now()
+	testcluster.Eventually(t, healWithin+2*time.Second, "all links to be up", func() error {
+		if s := l.status(t, "--fresh"); s.State != "ready" {
+			return fmt.Errorf("%d links are down", downLinks(s))
+		}
+		return nil
+	})
+	t.Logf("all links up %s after its end", time.Since(began).Round(100*time.Millisecond))
+	l.works(t)
+	after := restarts(t, l)
+	for name, was := range before {
+		if after[name] != was {
+			t.Errorf("%s: was %s, is %s", name, was, after[name])
+		}
+	}
+}
+
+func downLinks(s state) int {
+	n := 0
+	for _, k := range s.Links {
+		if !k.Up {
+			n++
+		}
+	}
+	return n
+}
+
+// crossing counts the links between two workers.
+func crossing(s state, a, b string) int {
+	worker := map[string]string{}
+	for _, n := range s.Nodes {
+		worker[n.Name] = n.Worker
+	}
+	n := 0
+	for _, k := range s.Links {
+		x, y := worker[k.A.Node], worker[k.B.Node]
+		if x == a && y == b || x == b && y == a {
+			n++
+		}
+	}
+	return n
+}
+
+// A worker that is lost with all its Pods: they come up elsewhere.
+func killWorker(t *testing.T, l *lab) {
+	lost := l.pod(t, "r4").Spec.NodeName
+	before := restarts(t, l)
+	onLost := map[string]bool{}
+	for name := range before {
+		onLost[name] = l.pod(t, name).Spec.NodeName == lost
+	}
+	began := time.Now()
+	l.StopWorker(t, lost)
+	testcluster.Eventually(t, 3*time.Minute, "all Pods of "+lost+" on other workers", func() error {
+		for name := range onLost {
+			pod := l.pod(t, name)
+			if pod.Spec.NodeName == lost || pod.Status.Phase != corev1.PodRunning {
+				return fmt.Errorf("%s is on %q", name, pod.Spec.NodeName)
+			}
+		}
+		return nil
+	})
+	t.Logf("Pods of the lost worker run elsewhere after %s", time.Since(began).Round(100*time.Millisecond))
+	var touched []string
+	for name, was := range onLost {
+		if was {
+			touched = append(touched, name)
+		}
+	}
+	l.healed(t, touched, began)
+	l.works(t)
+	t.Logf("all sessions back after %s", time.Since(began).Round(100*time.Millisecond))
+	after := restarts(t, l)
+	for name, was := range before {
+		if !onLost[name] && after[name] != was {
+			t.Errorf("%s restarted as well: it was %s and is %s", name, was, after[name])
+		}
+	}
+	l.StartWorker(t, lost)
+}
+
