@@ -24,6 +24,9 @@ func ensureNetns(name string) error {
 	if err := removeNetns(name); err != nil {
 		return err
 	}
+	if err := shareNetnsDir(); err != nil {
+		return err
+	}
 	return onOwnThread(func() error {
 		ns, err := netns.NewNamed(name)
 		if err != nil {
@@ -31,6 +34,33 @@ func ensureNetns(name string) error {
 		}
 		return ns.Close()
 	})
+}
+
+// shareNetnsDir makes the folder a shared mount, as `ip netns add` does the first
+// time it is called. Were that later, it would put a second mount over the
+// namespaces that are there by then, and they could never be removed.
+func shareNetnsDir() error {
+	if err := os.MkdirAll(netnsDir, 0o755); err != nil {
+		return err
+	}
+	share := func() error { return unix.Mount("", netnsDir, "none", unix.MS_SHARED|unix.MS_REC, "") }
+	err := share()
+	if errors.Is(err, unix.EINVAL) { // no mount yet
+		if err = unix.Mount(netnsDir, netnsDir, "none", unix.MS_BIND|unix.MS_REC, ""); err == nil {
+			err = share()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("sharing %s: %w", netnsDir, err)
+	}
+	return nil
+}
+
+// leaveNetnsDir takes that mount away when no namespace is left in it.
+func leaveNetnsDir() {
+	if entries, err := os.ReadDir(netnsDir); err == nil && len(entries) == 0 {
+		_ = unix.Unmount(netnsDir, 0) // EINVAL where it is none
+	}
 }
 
 // isNetns tells a mounted namespace from the empty file that a torn start leaves.
@@ -49,6 +79,7 @@ func removeNetns(name string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	leaveNetnsDir()
 	return nil
 }
 
