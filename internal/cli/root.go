@@ -109,7 +109,7 @@ Deployments, Services and ConfigMaps that run with kubectl alone.`,
 	root.SetErr(world.Err)
 	root.AddCommand(
 		newDeploy(world), newDiff(world), newDestroy(world), newRestart(world), newStop(world), newStart(world),
-		newExec(world), newShell(world), newLogs(world), newStatus(world), newLabs(world), newController(world),
+		newExec(world), newShell(world), newLogs(world), newStatus(world), newInspect(world), newLabs(world), newDoctor(world), newController(world),
 		newRender(world), newValidate(world), newPlan(world), newGraph(world),
 		newKinds(world), newExplain(world), newImage(world), newVersion(world),
 	)

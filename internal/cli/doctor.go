@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/doctor"
+	"github.com/c9s-lab/c9s/pkg/render"
+)
+
+type doctorFlags struct {
+	labFlags
+	targetFlags
+	probe   bool
+	timeout time.Duration
+	output  string
+}
+
+func newDoctor(world IO) *cobra.Command {
+	f := &doctorFlags{}
+	cmd := &cobra.Command{
+		Use:   "doctor [TOPO]",
+		Short: "Tell whether the cluster can run labs, or this one",
+		Long: `Doctor looks at the cluster of the current context and says of each thing that a
+lab needs whether it is there, what was found, and what to do about it. With a
+topology only what that lab needs is a problem. It writes nothing.
+
+With --probe it runs a privileged Pod on each worker for a few seconds, which tries
+what the kernel can do, and removes it again. A namespace that is not there yet is
+made for that and removed too.
+
+The exit code is 1 if there is any problem; warnings alone leave it 0.`,
+		Example: `  c9s doctor
+  c9s doctor topo.clab.yml
+  c9s doctor topo.clab.yml --probe -o json`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTopo,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), world, args)
+		},
+	}
+	f.labFlags.add(cmd)
+	f.targetFlags.add(cmd)
+	fs := cmd.Flags()
+	fs.Lookup("namespace").Usage = "namespace (default: the lab's name, or the context's)"
+	fs.BoolVar(&f.probe, "probe", false, "run a short-lived privileged Pod on each worker, to see what its kernel can do")
+	fs.DurationVar(&f.timeout, "timeout", 90*time.Second, "how long a probe may take, its image's pull included")
+	fs.StringVarP(&f.output, "output", "o", "", "json for machine-readable output")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (f *doctorFlags) check() error {
+	if f.output != "" && f.output != "json" {
+		return fmt.Errorf("--output %q: use json", f.output)
+	}
+	if f.timeout <= 0 {
+		return fmt.Errorf("--timeout %s: give a time such as 90s", f.timeout)
+	}
+	return nil
+}
+
+func (f *doctorFlags) run(ctx context.Context, world IO, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	needs, namespace, err := f.needs(ctx, world, args)
+	if err != nil {
+		return err
+	}
+	client, err := f.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if namespace == "" {
+		namespace = client.Namespace
+	}
+	facts, err := doctor.Collector{Client: client.Typed, Namespace: namespace, Fallback: client.Namespace}.Collect(ctx, needs)
+	if err != nil {
+		return fail(fmt.Errorf("asking the API server: %w", err))
+	}
+	if f.probe {
+		if facts.Probes, err = f.probeWorkers(ctx, world, client, facts, needs); err != nil {
+			return fail(err)
+		}
+	}
+	report := doctor.Report{Version: doctor.Version, Context: client.Context, Namespace: namespace, Lab: needs.Lab, Checks: doctor.Examine(facts, needs)}
+	if f.output == "json" {
+		err = printJSON(world.Out, report)
+	} else {
+		err = printDoctor(world, report, f.probe)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if report.Problems() > 0 {
+		return errFailed
+	}
+	return nil
+}
+
+// needs are those of the topology, if one is named.
+func (f *doctorFlags) needs(ctx context.Context, world IO, args []string) (doctor.Needs, string, error) {
+	ref, err := f.ref(args)
+	if err != nil || ref == "" {
+		return doctor.Any(), f.namespace, err
+	}
+	none := doctor.Needs{}
+	rules, err := f.imageRules()
+	if err != nil {
+		return none, "", err
+	}
+	c, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace})
+	if err != nil {
+		return none, "", err
+	}
+	defer c.source.Close()
+	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{WireKey: newWireKey()}, nil)
+	if err != nil {
+		return none, "", err
+	}
+	if out == nil || hasErrors(diags) {
+		report(world, diags)
+		fmt.Fprintf(world.Err, "%s; the topology comes before the cluster\n", summary(diags))
+		return none, "", errFailed
+	}
+	return doctor.Of(out), out.Namespace, nil
+}
+
+func (f *doctorFlags) probeWorkers(ctx context.Context, world IO, client *cluster.Client, facts doctor.Facts, needs doctor.Needs) (map[string]doctor.Probe, error) {
+	rules, err := f.imageRules()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(world.Err, "probing the workers ...")
+	return doctor.Prober{
+		Client: client.Typed, Namespace: facts.NamespaceName, Image: render.MapImage(rules, f.image), Timeout: f.timeout,
+	}.Probe(ctx, facts, needs)
+}
+
+// resultTones are the colours of results, on a terminal.
+var resultTones = map[doctor.Result]string{doctor.Warning: yellow, doctor.Problem: red}
+
+// printDoctor prints a table; a remedy stands under what it is for. On a terminal
+// long cells go on in the next line, in a pipe a check is one line and its remedy
+// another.
+func printDoctor(world IO, r doctor.Report, probed bool) error {
+	width, color := terminalWidth(world)
+	column := len("CHECK")
+	for _, c := range r.Checks {
+		column = max(column, len([]rune(c.Name)))
+	}
+	const results = 9 // "problem", two spaces
+	margin := results + column + 2
+	var b strings.Builder
+	row := func(result, tone, check, found string) {
+		lines := wrap(found, width-margin)
+		end := ""
+		if tone != "" {
+			end = reset
+		}
+		fmt.Fprintf(&b, "%s%-*s%s%-*s  %s\n", tone, results, result, end, column, check, lines[0])
+		for _, line := range lines[1:] {
+			fmt.Fprintf(&b, "%*s%s\n", margin, "", line)
+		}
+	}
+	row("RESULT", "", "CHECK", "FOUND")
+	for _, c := range r.Checks {
+		tone := ""
+		if color {
+			tone = resultTones[c.Result]
+		}
+		row(string(c.Result), tone, c.Name, oneText(c.Found))
+		if c.Remedy != "" {
+			row("", "", "", "→ "+c.Remedy)
+		}
+	}
+	b.WriteString("\n" + lastLine(r, probed) + "\n")
+	_, err := io.WriteString(world.Out, b.String())
+	return err
+}
+
+// lastLine is the last line.
+func lastLine(r doctor.Report, probed bool) string {
+	what := "labs"
+	if r.Lab != "" {
+		what = "lab " + r.Lab
+	}
+	line := what + " can run here"
+	if r.Problems() > 0 {
+		line = what + " cannot run here: " + diag.Count(r.Problems(), "problem")
+	}
+	if r.Warnings() > 0 {
+		line += ", " + diag.Count(r.Warnings(), "warning")
+	}
+	if !probed {
+		line += " (--probe looks at the workers' kernels too)"
+	}
+	return line
+}
+
+// oneText makes one line of several.
+func oneText(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// wrap breaks text into lines of a width; one below the least is none.
+func wrap(s string, width int) []string {
+	const least = 30
+	if width < least {
+		return []string{s}
+	}
+	return strings.Split(text.WrapSoft(s, width), "\n")
+}
+
+// terminalWidth is that of standard output, 0 where it is no terminal.
+func terminalWidth(world IO) (width int, color bool) {
+	f, ok := world.Out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0, false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0, world.Color
+	}
+	return width, world.Color
+}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/status"
+)
+
+type inspectFlags struct {
+	labRef
+	all    bool
+	wide   bool
+	format string
+}
+
+func newInspect(world IO) *cobra.Command {
+	f := &inspectFlags{}
+	cmd := &cobra.Command{
+		Use:   "inspect [LAB|TOPO]",
+		Short: "Print a lab's nodes in containerlab's table",
+		Long: `Inspect prints what containerlab's inspect prints: the nodes of a lab, or of all
+labs (--all), with kind, image, state and management addresses, as a table, as CSV or
+as JSON with containerlab's keys. The state is c9s' own (ready, booting, ...), a
+node's name stands without a prefix, and container_id is the name of its Pod. c9s
+status tells more: links, reasons, restarts.`,
+		Example: `  c9s inspect
+  c9s inspect topo.clab.yml --wide
+  c9s inspect --all -f json`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeTopo,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), world, args)
+		},
+	}
+	f.labRef.add(cmd)
+	fs := cmd.Flags()
+	fs.BoolVarP(&f.all, "all", "a", false, "the nodes of all labs, or of those in the namespace that -n names")
+	fs.BoolVarP(&f.wide, "wide", "w", false, "with namespace, worker, Pod and exposed address")
+	fs.StringVarP(&f.format, "format", "f", "table", "table, json or csv")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"table", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (f *inspectFlags) run(ctx context.Context, world IO, args []string) error {
+	print, err := f.printer()
+	if err != nil {
+		return err
+	}
+	if f.all && (len(args) > 0 || f.topo != "") {
+		return errors.New("--all is for all labs: leave out the lab, or --all")
+	}
+	client, labs, err := f.labs(ctx, world, args)
+	if err != nil {
+		return err
+	}
+	var rows []inspectRow
+	for _, found := range labs {
+		lab, err := client.Status(ctx, found, false)
+		if err != nil {
+			return fail(err)
+		}
+		rows = append(rows, inspectRows(lab)...)
+	}
+	return fail(print(world.Out, rows))
+}
+
+func (f *inspectFlags) labs(ctx context.Context, world IO, args []string) (*cluster.Client, []cluster.Found, error) {
+	if !f.all {
+		client, found, err := f.find(ctx, world, args)
+		return client, []cluster.Found{found}, err
+	}
+	client, err := f.connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	labs, err := client.Labs(ctx, f.namespace)
+	return client, labs, fail(err)
+}
+
+// inspectRow is one node. The keys are containerlab's, and after them c9s' own.
+type inspectRow struct {
+	Lab       string `json:"lab_name"`
+	Topology  string `json:"labPath"`
+	Name      string `json:"name"`
+	PodName   string `json:"container_id"`
+	Image     string `json:"image"`
+	Kind      string `json:"kind"`
+	State     string `json:"state"`
+	Status    string `json:"status"`
+	IPv4      string `json:"ipv4_address"`
+	IPv6      string `json:"ipv6_address"`
+	Namespace string `json:"namespace"`
+	Worker    string `json:"worker"`
+	Exposed   string `json:"exposed"`
+}
+
+// inspectColumns are the columns of CSV, in the order of cells.
+var inspectColumns = []string{"lab_name", "labPath", "name", "container_id", "image", "kind", "state", "status", "ipv4_address", "ipv6_address", "namespace", "worker", "exposed"}
+
+func (r inspectRow) cells() []string {
+	return []string{r.Lab, r.Topology, r.Name, r.PodName, r.Image, r.Kind, r.State, r.Status, r.IPv4, r.IPv6, r.Namespace, r.Worker, r.Exposed}
+}
+
+func inspectRows(l status.Lab) []inspectRow {
+	rows := make([]inspectRow, 0, len(l.Nodes))
+	for _, n := range l.Nodes {
+		topology, _, _ := strings.Cut(n.Source, ":")
+		up := ""
+		if !n.Started.IsZero() {
+			up = "Up " + age(n.Started)
+		}
+		rows = append(rows, inspectRow{
+			Lab: l.Name, Topology: topology, Name: n.Name, PodName: n.PodName, Image: n.Image, Kind: n.Kind, State: string(n.State), Status: up,
+			IPv4: address(n.IPv4), IPv6: address(n.IPv6), Namespace: l.Namespace, Worker: n.Worker, Exposed: n.Exposed,
+		})
+	}
+	return rows
+}
+
+// address is "N/A" where there is none, as in containerlab.
+func address(a netip.Addr) string {
+	if !a.IsValid() {
+		return "N/A"
+	}
+	return a.String()
+}
+
+func (f *inspectFlags) printer() (func(io.Writer, []inspectRow) error, error) {
+	switch f.format {
+	case "table":
+		return func(w io.Writer, rows []inspectRow) error { return inspectTable(w, rows, f.all, f.wide) }, nil
+	case "json":
+		return inspectJSON, nil
+	case "csv":
+		return inspectCSV, nil
+	}
+	return nil, fmt.Errorf("--format %q: use table, json or csv", f.format)
+}
+
+// inspectJSON groups the nodes by lab, as containerlab does.
+func inspectJSON(w io.Writer, rows []inspectRow) error {
+	labs := map[string][]inspectRow{}
+	for _, r := range rows {
+		labs[r.Lab] = append(labs[r.Lab], r)
+	}
+	return printJSON(w, labs)
+}
+
+func inspectCSV(w io.Writer, rows []inspectRow) error {
+	out := csv.NewWriter(w)
+	_ = out.Write(inspectColumns) // Error has it
+	for _, r := range rows {
+		_ = out.Write(r.cells())
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// inspectTable is containerlab's box. Its lines are as wide as they are.
+func inspectTable(w io.Writer, rows []inspectRow, all, wide bool) error {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleRounded)
+	t.Style().Format.Header = text.FormatTitle
+	t.Style().Format.HeaderAlign = text.AlignCenter
+	t.Style().Options.SeparateRows = true
+	head := table.Row{}
+	if all {
+		head = append(head, "Topology", "Lab Name")
+		t.SetColumnConfigs([]table.ColumnConfig{
+			{Number: 1, AutoMerge: true, VAlign: text.VAlignMiddle}, {Number: 2, AutoMerge: true, VAlign: text.VAlignMiddle},
+		})
+	}
+	head = append(head, "Name", "Kind/Image", "State", "IPv4/6 Address")
+	if wide {
+		head = append(head, "Namespace", "Worker", "Pod", "Exposed")
+	}
+	t.AppendHeader(head)
+	for _, r := range rows {
+		row := table.Row{}
+		if all {
+			row = append(row, r.Topology, r.Lab)
+		}
+		row = append(row, r.Name, r.Kind+"\n"+r.Image, r.State, r.IPv4+"\n"+r.IPv6)
+		if wide {
+			row = append(row, r.Namespace, r.Worker, r.PodName, r.Exposed)
+		}
+		t.AppendRow(row)
+	}
+	_, err := fmt.Fprintln(w, t.Render())
+	return err
+}

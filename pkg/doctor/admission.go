@@ -1,0 +1,73 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/c9s-lab/c9s/pkg/render"
+)
+
+// podSecurity is the label of a namespace with the level that it enforces (Pod
+// Security admission).
+const podSecurity = "pod-security.kubernetes.io/enforce"
+
+func checkNamespace(f Facts, n Needs) []Check {
+	c := Check{Name: "namespace", Result: OK}
+	ns := f.Namespace
+	switch {
+	case f.NamespaceErr != nil:
+		c.Result, c.Found = Warning, fmt.Sprintf("%s cannot be read: %v", f.NamespaceName, f.NamespaceErr)
+		c.Remedy = "name one that is there and yours with -n"
+	case ns == nil:
+		c.Found = f.NamespaceName + " is not there yet; a deploy makes it"
+	case ns.Status.Phase == corev1.NamespaceTerminating:
+		c.Result, c.Found, c.Remedy = Problem, f.NamespaceName+" is being deleted", "wait until it is gone"
+	case ns.Labels[podSecurity] != "" && ns.Labels[podSecurity] != "privileged":
+		c.Result = Problem
+		c.Found = fmt.Sprintf("%s forbids privileged Pods (label %s=%s), which the sidecar is", ns.Name, podSecurity, ns.Labels[podSecurity])
+		c.Remedy = "use another namespace with -n, or set the label to privileged"
+	case n.Lab != "" && ns.Annotations[render.AnnotationLabName] != "" && ns.Annotations[render.AnnotationLabName] != n.Lab:
+		c.Result = Problem
+		c.Found = fmt.Sprintf("%s is that of the lab %q", ns.Name, ns.Annotations[render.AnnotationLabName])
+		c.Remedy = "use another namespace with -n: it takes one lab"
+	default:
+		c.Found = ns.Name + " lets privileged Pods in"
+		if ns.Labels[podSecurity] == "" {
+			c.Found = ns.Name + " enforces no Pod Security level of its own"
+		}
+	}
+	return []Check{c}
+}
+
+// checkAdmission reads the answer to the dry-run, which has all of admission in it:
+// Pod Security's default, policy engines, quota.
+func checkAdmission(f Facts, _ Needs) []Check {
+	c := Check{Name: "privileged Pods", Result: OK, Found: "the API server admits them (dry-run in namespace " + f.Admission.Namespace + ")"}
+	err := f.Admission.Err
+	if err == nil {
+		return []Check{c}
+	}
+	c.Result, c.Found = Problem, err.Error()
+	elsewhere := f.Admission.Namespace != f.NamespaceName
+	switch text := err.Error(); {
+	case strings.Contains(text, "violates PodSecurity") && elsewhere:
+		// The namespace that a deploy makes has a label of its own.
+		c.Result, c.Found = OK, fmt.Sprintf("namespace %s forbids them; a deploy makes its namespace with the Pod Security level privileged", f.Admission.Namespace)
+	case strings.Contains(text, "violates PodSecurity"):
+		c.Remedy = "set the namespace's label " + podSecurity + "=privileged, or use another namespace with -n"
+	case strings.Contains(text, "exceeded quota"):
+		c.Remedy = "raise the namespace's quota, or use another namespace with -n"
+	case strings.Contains(text, "admission webhook"), strings.Contains(text, "ValidatingAdmissionPolicy"):
+		c.Remedy = "ask for an exception for the lab's namespace from whoever runs that policy"
+	case strings.Contains(text, "cannot create resource"):
+		c.Result, c.Remedy = Warning, "the right to create Pods is needed to find out; a deploy does without"
+	default:
+		c.Remedy = "c9s' sidecar must be privileged: it makes the devices' interfaces"
+	}
+	if elsewhere && c.Result == Problem {
+		c.Result, c.Found = Warning, "in namespace "+f.Admission.Namespace+": "+c.Found
+	}
+	return []Check{c}
+}

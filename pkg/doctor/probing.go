@@ -1,0 +1,180 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/status"
+	"github.com/c9s-lab/c9s/sidecar/probe"
+)
+
+// ComponentProbe is the LabelComponent of a probe's Pod.
+const ComponentProbe = "probe"
+
+// Prober runs a short-lived privileged Pod on each worker.
+type Prober struct {
+	Client    kubernetes.Interface
+	Namespace string
+	// Image is c9s' own.
+	Image string
+	// Timeout is for one worker, the pull of the image included.
+	Timeout time.Duration
+}
+
+// How probes are run.
+const (
+	probesAtOnce = 16
+	probeEvery   = 500 * time.Millisecond
+	lastWord     = "/dev/termination-log"
+	cleanupTime  = 20 * time.Second
+)
+
+// Probe probes workers that a lab may land on. A namespace that is not there is
+// made for it, and removed again.
+func (p Prober) Probe(ctx context.Context, f Facts, n Needs) (map[string]Probe, error) {
+	remove, err := p.namespace(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	out := map[string]Probe{}
+	var (
+		mu    sync.Mutex
+		wg    sync.WaitGroup
+		slots = make(chan struct{}, probesAtOnce)
+	)
+	for _, w := range landing(f, n) {
+		if RuntimeOf(w).Privileged == No {
+			continue
+		}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			report, err := p.one(ctx, w.Name)
+			mu.Lock()
+			defer mu.Unlock()
+			out[w.Name] = Probe{Report: report, Err: err}
+		}()
+	}
+	wg.Wait()
+	return out, ctx.Err()
+}
+
+func (p Prober) namespace(ctx context.Context, f Facts) (remove func(), err error) {
+	if !f.newNamespace() {
+		return func() {}, nil
+	}
+	made, err := p.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   p.Namespace,
+		Labels: map[string]string{podSecurity: "privileged", "app.kubernetes.io/managed-by": "c9s", render.LabelComponent: ComponentProbe},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("making namespace %s for the probe: %w; name one that is there with -n", p.Namespace, err)
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		_ = p.Client.CoreV1().Namespaces().Delete(ctx, made.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &made.UID}})
+		for ctx.Err() == nil { // a deploy that follows must not find it going
+			if _, err := p.Client.CoreV1().Namespaces().Get(ctx, made.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+				return
+			}
+			time.Sleep(probeEvery)
+		}
+	}, nil
+}
+
+// one probes one worker.
+func (p Prober) one(ctx context.Context, worker string) (probe.Report, error) {
+	pods := p.Client.CoreV1().Pods(p.Namespace)
+	pod, err := pods.Create(ctx, p.pod(worker), metav1.CreateOptions{})
+	if err != nil {
+		return probe.Report{}, err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		_ = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+	}()
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	for {
+		pod, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil && ctx.Err() == nil {
+			return probe.Report{}, err
+		}
+		if err == nil {
+			if report, done, err := answer(pod); done {
+				return report, err
+			}
+		}
+		select {
+		case <-time.After(probeEvery):
+		case <-ctx.Done():
+			return probe.Report{}, fmt.Errorf("the probe did not end within %s", p.Timeout)
+		}
+	}
+}
+
+// answer reads a probe's Pod; done is false while it goes on.
+func answer(pod *corev1.Pod) (report probe.Report, done bool, err error) {
+	for _, s := range pod.Status.ContainerStatuses {
+		t := s.State.Terminated
+		switch {
+		case t == nil:
+		case t.ExitCode != 0:
+			return report, true, fmt.Errorf("the probe ended with exit code %d (an image of another version?): %s", t.ExitCode, t.Message)
+		default:
+			if err := json.Unmarshal([]byte(t.Message), &report); err != nil {
+				return report, true, fmt.Errorf("the probe's answer cannot be read: %w", err)
+			}
+			if report.Version != probe.Version {
+				return report, true, fmt.Errorf("the probe answers in %s, and this c9s reads %s: use an image of its version", report.Version, probe.Version)
+			}
+			return report, true, nil
+		}
+	}
+	how := status.Of(nil, pod, nil)
+	if how.Certain || how.State == status.StateFailed {
+		return report, true, errors.New(how.Cause())
+	}
+	return report, false, nil
+}
+
+func (p Prober) pod(worker string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: "c9s-probe-",
+			Labels:       map[string]string{"app.kubernetes.io/managed-by": "c9s", render.LabelComponent: ComponentProbe},
+		},
+		Spec: corev1.PodSpec{
+			// By name: a worker that is full, or tainted, is looked at too.
+			NodeName:                      worker,
+			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			AutomountServiceAccountToken:  new(false),
+			EnableServiceLinks:            new(false),
+			TerminationGracePeriodSeconds: new(int64(1)),
+			ActiveDeadlineSeconds:         new(int64(p.Timeout.Seconds()) + 1),
+			Containers: []corev1.Container{{
+				Name: "probe", Image: p.Image,
+				Command:                  []string{"/c9s-sidecar", "probe", "--leave", lastWord},
+				TerminationMessagePath:   lastWord,
+				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+				SecurityContext:          &corev1.SecurityContext{Privileged: new(true), RunAsUser: new(int64(0))},
+			}},
+		},
+	}
+}
