@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 )
 
 // Version names the shape of this model in JSON, as the hook planner receives it.
@@ -325,14 +326,8 @@ type DNS struct {
 	Search  []string `json:"search,omitempty"`
 }
 
-// Port is one published port. Only the container side means anything here.
-type Port struct {
-	Container uint16 `json:"container"`
-	// Protocol is TCP, UDP or SCTP.
-	Protocol string `json:"protocol"`
-	// Host is the host side that the user wrote, 0 if none.
-	Host uint16 `json:"host,omitempty"`
-}
+// Port is a published port.
+type Port = cable.Port
 
 // Healthcheck is Docker's: times in seconds.
 type Healthcheck struct {

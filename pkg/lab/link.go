@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 )
 
 // LinkType is how containerlab realises a link.
@@ -22,8 +23,12 @@ const (
 	LinkDummy       LinkType = "dummy"
 )
 
-// WireID identifies one wire in the lab, 1..16777215 (it fits a VXLAN VNI, RFC 7348).
-type WireID uint32
+// What the Pod knows of links too.
+type (
+	WireID     = cable.WireID
+	VXLAN      = cable.VXLAN
+	Impairment = cable.Impairment
+)
 
 // Link is one resolved link.
 type Link struct {
@@ -46,16 +51,6 @@ type Link struct {
 	Datapath string `json:"datapath,omitempty"`
 	// Impairment as the policy file sets it, from end 0 to end 1 and back.
 	Impairment *LinkImpairment `json:"impairment,omitempty"`
-}
-
-// VXLAN is a tunnel to outside the lab.
-type VXLAN struct {
-	// Remote is an IP address or a DNS name.
-	Remote  string `json:"remote"`
-	VNI     int    `json:"vni"`
-	DstPort int    `json:"dstPort"`
-	SrcPort int    `json:"srcPort,omitempty"`
-	Parent  string `json:"parent,omitempty"`
 }
 
 // Endpoint is one end of a link, on a node.
@@ -82,22 +77,6 @@ func (e *Endpoint) Written() string {
 		return e.Alias
 	}
 	return e.Interface
-}
-
-// Impairment of one direction. The zero value impairs nothing.
-type Impairment struct {
-	// DelayMS and JitterMS are in milliseconds.
-	DelayMS  float64 `json:"delayMs,omitempty"`
-	JitterMS float64 `json:"jitterMs,omitempty"`
-	// Loss, Corruption, Duplication, Reordering are percentages, 0..100.
-	Loss        float64 `json:"loss,omitempty"`
-	Corruption  float64 `json:"corruption,omitempty"`
-	Duplication float64 `json:"duplication,omitempty"`
-	Reordering  float64 `json:"reordering,omitempty"`
-	// RateKbit is in kbit/s, 0 for no limit.
-	RateKbit int `json:"rateKbit,omitempty"`
-	// Seed makes the random choices repeatable; 0 picks one.
-	Seed int64 `json:"seed,omitempty"`
 }
 
 // LinkImpairment holds both directions: AToB is what end 1 receives.

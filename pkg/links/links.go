@@ -5,7 +5,7 @@ package links
 import (
 	"net/netip"
 
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 )
 
 // Version names the shape of Document in JSON.
@@ -34,7 +34,7 @@ type Document struct {
 	Interfaces []Interface `json:"interfaces,omitempty"`
 	// Ports are forwarded from the Pod address to the management address, sorted
 	// by protocol and port.
-	Ports []lab.Port `json:"ports,omitempty"`
+	Ports []cable.Port `json:"ports,omitempty"`
 }
 
 // Mgmt is the Pod's management interface, eth0.
@@ -75,7 +75,7 @@ type Interface struct {
 	Local   *Local     `json:"local,omitempty"`
 	Host    *Host      `json:"host,omitempty"`
 	Macvlan *Macvlan   `json:"macvlan,omitempty"`
-	VXLAN   *lab.VXLAN `json:"vxlan,omitempty"`
+	VXLAN   *cable.VXLAN `json:"vxlan,omitempty"`
 	// Stitch tells that VXLAN is a device of its own, joined to the interface by
 	// tc, rather than the interface itself.
 	Stitch  bool     `json:"stitch,omitempty"`
@@ -85,7 +85,7 @@ type Interface struct {
 
 // Wire leads to an interface of another Pod.
 type Wire struct {
-	ID lab.WireID `json:"id"`
+	ID cable.WireID `json:"id"`
 	// PeerPod, PeerNode and PeerInterface name the far end.
 	PeerPod       string `json:"peerPod"`
 	PeerNode      string `json:"peerNode"`
@@ -93,16 +93,16 @@ type Wire struct {
 	// Datapath is auto, udp or vxlan.
 	Datapath string `json:"datapath"`
 	// Impairment of what this end sends; nil for none.
-	Impairment *lab.Impairment `json:"impairment,omitempty"`
+	Impairment *cable.Impairment `json:"impairment,omitempty"`
 }
 
 // Local leads to another interface of the same Pod.
 type Local struct {
-	ID            lab.WireID `json:"id"`
+	ID            cable.WireID `json:"id"`
 	PeerNode      string     `json:"peerNode"`
 	PeerInterface string     `json:"peerInterface"`
 	// Impairment of what this end sends; nil for none.
-	Impairment *lab.Impairment `json:"impairment,omitempty"`
+	Impairment *cable.Impairment `json:"impairment,omitempty"`
 }
 
 // Host leads to an interface in the worker's own network namespace.

@@ -14,6 +14,8 @@ const (
 	MgmtPort = 14801
 	// StatusPort is the sidecar's HTTP: probes, status, stages; TCP.
 	StatusPort = 14802
+	// VXLANPort is the wire's vxlan datapath, UDP.
+	VXLANPort = 14803
 )
 
 // Where the sidecar finds its contract in the wire container.

@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 )
 
 // wireEnd is a wire that this Pod has. The datapath uses the atomics and the
 // fields of the receiver; all else belongs to the fabric's lock.
 type wireEnd struct {
-	id lab.WireID
+	id cable.WireID
 
 	path     atomic.Pointer[txPath]       // nil without a peer
 	out      atomic.Pointer[legOut]       // nil without a leg

@@ -1,3 +1,5 @@
+//go:build linux
+
 package wire
 
 import (
@@ -8,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 )
 
 // The times of the control protocol.
@@ -49,7 +51,7 @@ type engine struct {
 	now  func() time.Duration
 	send func(to netip.AddrPort, b []byte)
 	// bits is what this end says of a wire in a heartbeat.
-	bits func(lab.WireID) uint8
+	bits func(cable.WireID) uint8
 	// changed is called when a peer's session, address, path MTU or wires are not
 	// what they were.
 	changed func(*peer)
@@ -77,7 +79,7 @@ func (e *engine) init() {
 }
 
 // setPeers says with whom there are wires. Sessions of others end.
-func (e *engine) setPeers(wires map[string][]lab.WireID) {
+func (e *engine) setPeers(wires map[string][]cable.WireID) {
 	for name, p := range e.peers {
 		if _, ok := wires[name]; !ok {
 			e.drop(p)
@@ -318,7 +320,7 @@ func (e *engine) probeStart(s *session, now time.Duration) {
 
 // digest is a fingerprint of wire ids: hellos carry it, so that two Pods with
 // different ideas of their wires can tell.
-func digest(ids []lab.WireID) uint64 {
+func digest(ids []cable.WireID) uint64 {
 	h := sha256.New()
 	for _, id := range ids {
 		var b [4]byte

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 	"github.com/c9s-lab/c9s/pkg/links"
 )
 
@@ -44,7 +44,7 @@ type Fabric struct {
 
 	mu     sync.Mutex
 	eng    engine
-	wires  map[lab.WireID]*wireEnd
+	wires  map[cable.WireID]*wireEnd
 	old    []*wireEnd // to be taken apart
 	shrink bool       // the kernel refused a datagram as too big
 
@@ -66,7 +66,7 @@ func New(opt Options) (*Fabric, error) {
 		opt.Port = links.WirePort
 	}
 	if opt.VXLANPort == 0 {
-		opt.VXLANPort = DefaultVXLANPort
+		opt.VXLANPort = links.VXLANPort
 	}
 	if opt.Encrypt && len(opt.Key) == 0 {
 		return nil, errors.New("encrypting the wire needs a key")
@@ -74,7 +74,7 @@ func New(opt Options) (*Fabric, error) {
 	if n := max(len(opt.Lab), len(opt.Pod)); n > 255 {
 		return nil, errors.New("names of a lab or a Pod have at most 255 bytes")
 	}
-	f := &Fabric{opt: opt, base: time.Now(), batches: newBatchPool(), wires: map[lab.WireID]*wireEnd{},
+	f := &Fabric{opt: opt, base: time.Now(), batches: newBatchPool(), wires: map[cable.WireID]*wireEnd{},
 		kernel: make(chan struct{}, 1), ticks: make(chan struct{}, 1), resolve: make(chan struct{}, 1), changes: make(chan struct{}, 1)}
 	f.ctx, f.abort = context.WithCancel(context.Background())
 	var err error
@@ -172,7 +172,7 @@ func (f *Fabric) Set(wires []Wire) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen := map[lab.WireID]bool{}
+	seen := map[cable.WireID]bool{}
 	for _, want := range wires {
 		seen[want.ID] = true
 		w := f.wires[want.ID]
@@ -215,7 +215,7 @@ func (f *Fabric) forget(w *wireEnd) {
 
 // updatePeers tells the engine who shares wires with this Pod.
 func (f *Fabric) updatePeers() {
-	peers := map[string][]lab.WireID{}
+	peers := map[string][]cable.WireID{}
 	for id, w := range f.wires {
 		if !w.local() {
 			peers[w.want.PeerPod] = append(peers[w.want.PeerPod], id)
@@ -300,7 +300,7 @@ func (f *Fabric) peerChanged(p *peer) {
 }
 
 // beatBits is what the peer hears of a wire, under the lock.
-func (f *Fabric) beatBits(id lab.WireID) (bits uint8) {
+func (f *Fabric) beatBits(id cable.WireID) (bits uint8) {
 	w := f.wires[id]
 	if w == nil {
 		return 0

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/links"
 )
 
 // hostile is a stranger on the underlay.
@@ -176,5 +178,36 @@ func TestReplayedFrames(t *testing.T) {
 	}
 	if n := b.status(1).Drops["duplicate"]; n != 99 {
 		t.Errorf("%d duplicates", n)
+	}
+}
+
+// The vxlan datapath takes frames from the far end of the wire alone.
+func TestVXLANStranger(t *testing.T) {
+	l, a, b := two(t, 1500, 1400, false, nil, func(w *Wire) { w.Datapath = DatapathVXLAN })
+	eventually(t, "both send by vxlan", func() bool {
+		s := b.status(1)
+		return s.Datapath == DatapathVXLAN && s.RemoteDatapath == DatapathVXLAN
+	})
+	mallory, _ := l.hostile()
+	rx := b.dev.raw(t, "eth1")
+	frame := make([]byte, 60)
+	copy(frame, "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
+	inject := func(from *testPod, vni byte) {
+		from.ns.do(func() {
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+			fatal(t, err)
+			defer unix.Close(fd)
+			fatal(t, unix.Sendto(fd, append([]byte{8, 0, 0, 0, 0, 0, vni, 0}, frame...), 0, &unix.SockaddrInet4{Port: links.VXLANPort, Addr: b.addr.As4()}))
+		})
+	}
+	inject(mallory, 1)
+	inject(a, 2)
+	time.Sleep(100 * time.Millisecond)
+	if injected(rx) {
+		t.Error("a frame was injected")
+	}
+	inject(a, 1)
+	if !receiveFrame(rx, frame) {
+		t.Error("the peer's own frame did not come, so the test shows nothing")
 	}
 }

@@ -57,9 +57,10 @@ func (f *Fabric) kernelLoop() error {
 
 // kernelWorker is the state of kernelLoop.
 type kernelWorker struct {
-	f     *Fabric
-	h     *netlink.Handle
-	guard int // BPF program that drops, 0 before it is loaded
+	f       *Fabric
+	h       *netlink.Handle
+	guard   int // BPF program that drops, 0 before it is loaded
+	guarded vxGuard
 }
 
 // reconcile does what is to be done and tells whether all went well.
@@ -91,7 +92,20 @@ func (k *kernelWorker) reconcile() bool {
 			ok = k.vxlan(w) && ok
 		}
 	}
-	return ok
+	return k.tidyGuard() && ok
+}
+
+// tidyGuard takes those out of the guard who send no more. A Pod that never had
+// a vxlan datapath has no guard.
+func (k *kernelWorker) tidyGuard() bool {
+	if k.guarded == nil {
+		return true
+	}
+	if err := k.vxlanGuard(); err != nil {
+		k.f.opt.Log.Warn("the vxlan datapath's guard is not up to date", "error", err)
+		return false
+	}
+	return true
 }
 
 // legResult says in the status why a leg does not work.

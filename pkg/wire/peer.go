@@ -1,3 +1,5 @@
+//go:build linux
+
 package wire
 
 import (
@@ -5,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 )
 
 // peer is another Pod with which this one has wires.
 type peer struct {
 	name  string
-	wires []lab.WireID // sorted
+	wires []cable.WireID // sorted
 	// addrs are where the resolver sees it; last is where it last proved to be.
 	addrs []netip.Addr
 	last  netip.AddrPort
@@ -25,9 +27,9 @@ type peer struct {
 
 	// remote is what the peer's last heartbeat said about the wires; known after
 	// the first of a session.
-	remote  map[lab.WireID]uint8
+	remote  map[cable.WireID]uint8
 	known   bool
-	partial map[lab.WireID]uint8 // of a heartbeat in several parts
+	partial map[cable.WireID]uint8 // of a heartbeat in several parts
 	part    uint8
 
 	// repeats are the times at which an urgent heartbeat is sent again.
@@ -68,7 +70,7 @@ func (p *peer) candidates(port uint16) []netip.AddrPort {
 // picture of them changed.
 func (p *peer) take(h *heartbeat) bool {
 	if h.part == 0 {
-		p.partial = make(map[lab.WireID]uint8, len(h.wires))
+		p.partial = make(map[cable.WireID]uint8, len(h.wires))
 	} else if p.partial == nil || h.part != p.part+1 {
 		p.partial = nil // a part is missing; the next heartbeat is soon
 		return false

@@ -149,6 +149,9 @@ func (k *kernelWorker) vxlan(w *wireEnd) bool {
 // vxlanMake makes the device and joins what it receives to the leg.
 func (k *kernelWorker) vxlanMake(w *wireEnd, remote netip.Addr, leg int) error {
 	k.vxlanDelete(w) // of an earlier process: its remote may be another
+	if err := k.vxlanGuard(vxSource{remote, uint32(w.id)}); err != nil {
+		return err
+	}
 	dev := &netlink.Vxlan{
 		LinkAttrs: netlink.LinkAttrs{Name: vxlanName(w), MTU: 65000 - vxlanOverhead - 40},
 		VxlanId:   int(w.id), Group: remote.AsSlice(), Port: k.f.opt.VXLANPort,

@@ -13,7 +13,7 @@ import (
 	"log/slog"
 	"net/netip"
 
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 )
 
 // Options are the settings of a Fabric that do not change while it runs.
@@ -33,7 +33,7 @@ type Options struct {
 	Underlay string
 	// Mark is set on every socket towards the underlay (SO_MARK), 0 for none.
 	Mark uint32
-	// VXLANPort is UDP, 0 for DefaultVXLANPort.
+	// VXLANPort is UDP, 0 for links.VXLANPort.
 	VXLANPort int
 	Resolver  Resolver
 	Log       *slog.Logger
@@ -42,9 +42,6 @@ type Options struct {
 	// without the latter, for tests.
 	noOffload, noSegment bool
 }
-
-// DefaultVXLANPort is the UDP port of the vxlan datapath.
-const DefaultVXLANPort = 14803
 
 // Resolver knows where Pods are.
 type Resolver interface {
@@ -64,7 +61,7 @@ const (
 
 // Wire is the desired state of one wire's end, or of a wire inside the Pod.
 type Wire struct {
-	ID      lab.WireID
+	ID      cable.WireID
 	PeerPod string
 	// Leg is this end's leg: the sidecar's side of the veth pair whose other side
 	// the device has. A new LegIndex means that it was made anew; 0 looks it up.
@@ -82,8 +79,8 @@ type Wire struct {
 	Plain bool
 	// Impairment of what this end sends (from Leg to LocalLeg), nil for none;
 	// ReverseImpairment of what LocalLeg sends.
-	Impairment        *lab.Impairment
-	ReverseImpairment *lab.Impairment
+	Impairment        *cable.Impairment
+	ReverseImpairment *cable.Impairment
 }
 
 // maxWireID is the greatest that fits a VXLAN's number (RFC 7348, 5).
@@ -95,7 +92,7 @@ func check(wires []Wire) error {
 	bad := func(w Wire, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("wire %d: %s", w.ID, fmt.Sprintf(format, args...)))
 	}
-	ids, legs := map[lab.WireID]bool{}, map[string]lab.WireID{}
+	ids, legs := map[cable.WireID]bool{}, map[string]cable.WireID{}
 	for _, w := range wires {
 		if w.ID < 1 || w.ID > maxWireID {
 			bad(w, "the id is not within 1 and %d", maxWireID)

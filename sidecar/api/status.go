@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 	"github.com/c9s-lab/c9s/pkg/render/stage"
 	"github.com/c9s-lab/c9s/pkg/wire"
 )
@@ -90,7 +90,7 @@ type Interface struct {
 	Kind string `json:"kind"`
 	// Wire is the number of its wire or of its local link, PeerNode and
 	// PeerInterface name the far end; none of them for other kinds.
-	Wire          lab.WireID `json:"wire,omitempty"`
+	Wire          cable.WireID `json:"wire,omitempty"`
 	PeerNode      string     `json:"peerNode,omitempty"`
 	PeerInterface string     `json:"peerInterface,omitempty"`
 	// State is made, held (waiting for other nodes), elsewhere (the device moved

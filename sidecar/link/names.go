@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 	"github.com/c9s-lab/c9s/pkg/links"
 )
 
@@ -62,7 +62,7 @@ const ownerAltPrefix = "clab-o-"
 
 // LegName is the name of the leg of a wire. suffix tells two legs of one wire
 // apart, where both ends are in this Pod: "a" or "b".
-func LegName(id lab.WireID, suffix string) string { return fmt.Sprintf("%sl%d%s", Prefix, id, suffix) }
+func LegName(id cable.WireID, suffix string) string { return fmt.Sprintf("%sl%d%s", Prefix, id, suffix) }
 
 // helper is the name of a helper interface that has no wire id: 'd' dummy leg,
 // 'g' leg on the management network, 'x' stitched leg, 'w' stitched VXLAN.

@@ -9,6 +9,8 @@ import (
 	"github.com/google/nftables/expr"
 	"github.com/google/nftables/userdata"
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/wire"
 )
 
 // passageComment marks the accept rules in a device's chains.
@@ -63,7 +65,7 @@ func (p Passage) rulesFor(ch *nftables.Chain) []rule {
 	default:
 		return nil
 	}
-	if ch.Hooknum == nil || ch.Type != nftables.ChainTypeFilter || ch.Table.Name == TableName {
+	if ch.Hooknum == nil || ch.Type != nftables.ChainTypeFilter || ch.Table.Name == TableName || ch.Table.Name == wire.TableName {
 		return nil
 	}
 	in, out := p.in(), p.out()

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
@@ -24,7 +24,7 @@ func iface(node, name string, n int) links.Interface {
 }
 
 func wired(i links.Interface, id int, pod string) links.Interface {
-	i.Wire = &links.Wire{ID: lab.WireID(id), PeerPod: pod, PeerNode: pod, PeerInterface: "eth1", Datapath: "auto"}
+	i.Wire = &links.Wire{ID: cable.WireID(id), PeerPod: pod, PeerNode: pod, PeerInterface: "eth1", Datapath: "auto"}
 	return i
 }
 
@@ -173,9 +173,9 @@ func TestLinkKinds(t *testing.T) {
 	c.in("ip link add up0 type veth peer name up1")
 	c.in("ip link set up0 up")
 	c.in("ip link set up1 up")
-	delay := &lab.Impairment{DelayMS: 1}
-	local := func(i links.Interface, id int, peer string, imp *lab.Impairment) links.Interface {
-		i.Local = &links.Local{ID: lab.WireID(id), PeerNode: "r1", PeerInterface: peer, Impairment: imp}
+	delay := &cable.Impairment{DelayMS: 1}
+	local := func(i links.Interface, id int, peer string, imp *cable.Impairment) links.Interface {
+		i.Local = &links.Local{ID: cable.WireID(id), PeerNode: "r1", PeerInterface: peer, Impairment: imp}
 		return i
 	}
 	with := func(i links.Interface, set func(*links.Interface)) links.Interface { set(&i); return i }
@@ -193,10 +193,10 @@ func TestLinkKinds(t *testing.T) {
 		with(iface("r1", "eth5", 5), func(i *links.Interface) { i.Host = &links.Host{Interface: "host5"} }),
 		with(iface("r1", "eth6", 6), func(i *links.Interface) { i.Macvlan, i.MTU = &links.Macvlan{Parent: "up0", Mode: "bridge"}, 0 }),
 		with(iface("r1", "eth7", 7), func(i *links.Interface) {
-			i.VXLAN, i.MTU = &lab.VXLAN{Remote: gateway4, VNI: 77, DstPort: 14789}, 0
+			i.VXLAN, i.MTU = &cable.VXLAN{Remote: gateway4, VNI: 77, DstPort: 14789}, 0
 		}),
 		with(iface("r1", "eth8", 8), func(i *links.Interface) {
-			i.VXLAN, i.Stitch = &lab.VXLAN{Remote: gateway4, VNI: 88, DstPort: 14789}, true
+			i.VXLAN, i.Stitch = &cable.VXLAN{Remote: gateway4, VNI: 88, DstPort: 14789}, true
 		}),
 		with(iface("r1", "eth9", 9), func(i *links.Interface) { i.MgmtNet = &links.MgmtNet{HostInterface: "m9"} }),
 		with(iface("r1", "eth10", 10), func(i *links.Interface) { i.Dummy = true }),
@@ -342,7 +342,7 @@ func TestLiveChanges(t *testing.T) {
 	}
 	// What the device sets stays.
 	a.in("ip link set eth1 mtu 2000")
-	a.doc.Interfaces[0].Wire.Impairment = &lab.Impairment{DelayMS: 1}
+	a.doc.Interfaces[0].Wire.Impairment = &cable.Impairment{DelayMS: 1}
 	a.apply()
 	time.Sleep(300 * time.Millisecond)
 	if out := a.in("ip link show eth1"); !strings.Contains(out, "mtu 2000") {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/lab/cable"
 	"github.com/c9s-lab/c9s/pkg/links"
 )
 
@@ -24,7 +24,7 @@ func mgmtDoc(n int) links.Document {
 			GatewayV4: netip.MustParseAddr("172.20.20.1"), GatewayV6: netip.MustParseAddr("3fff:172:20:20::1"),
 			ExternalAccess: true,
 		},
-		Ports: []lab.Port{{Container: 22, Protocol: "TCP"}},
+		Ports: []cable.Port{{Container: 22, Protocol: "TCP"}},
 	}
 }
 

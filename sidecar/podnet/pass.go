@@ -9,7 +9,6 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/hosts"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
@@ -182,7 +181,7 @@ func (s *sidecar) ensurePeers(doc *links.Document, mesh netlink.Link, newDirecto
 }
 
 // tunnelPorts are the UDP ports on the Pod address that are the sidecar's.
-var tunnelPorts = []uint16{links.WirePort, links.MgmtPort, wire.DefaultVXLANPort}
+var tunnelPorts = []uint16{links.WirePort, links.MgmtPort, links.VXLANPort}
 
 func (s *sidecar) firewall(doc *links.Document, underlay netlink.Link) error {
 	c := nft.Config{

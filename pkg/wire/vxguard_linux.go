@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"net/netip"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// The kernel's VXLAN takes a frame from whoever sends one with the right number.
+// So that only the far end of a wire can put frames into it, datagrams to the
+// vxlan port pass only with the address and the number of a device that exists.
+// The address is that of an authenticated session.
+
+// vxSource is who may send on a wire.
+type vxSource struct {
+	from netip.Addr
+	vni  uint32
+}
+
+// vxGuard is the table as it was written last, nil before.
+type vxGuard map[vxSource]bool
+
+// allow writes the table if it is another one than before. A table is replaced
+// in one transaction.
+func (g *vxGuard) allow(want map[vxSource]bool, port int) error {
+	if *g != nil && maps.Equal(*g, want) {
+		return nil
+	}
+	c, err := nftables.New()
+	if err != nil {
+		return fmt.Errorf("nftables: %w", err)
+	}
+	t := &nftables.Table{Family: nftables.TableFamilyINet, Name: TableName}
+	c.AddTable(t)
+	c.DelTable(t)
+	c.AddTable(t)
+	// Before connection tracking and the Pod's other rules.
+	chain := c.AddChain(&nftables.Chain{Name: "vxlan", Table: t, Type: nftables.ChainTypeFilter,
+		Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRef(-320)})
+	for _, f := range []vxFamily{
+		{"ip", unix.NFPROTO_IPV4, nftables.TypeIPAddr, 12, 4},
+		{"ip6", unix.NFPROTO_IPV6, nftables.TypeIP6Addr, 8, 16},
+	} {
+		if err := f.rule(c, t, chain, want, port); err != nil {
+			return err
+		}
+	}
+	if err := c.Flush(); err != nil {
+		return fmt.Errorf("writing nftables table %s: %w", TableName, err)
+	}
+	*g = maps.Clone(want)
+	return nil
+}
+
+// vxFamily is where an IP header has the source address.
+type vxFamily struct {
+	name        string
+	proto       byte
+	kind        nftables.SetDatatype
+	offset, len uint32
+}
+
+// rule drops what comes to the port from anyone but the sources.
+func (f vxFamily) rule(c *nftables.Conn, t *nftables.Table, chain *nftables.Chain, want map[vxSource]bool, port int) error {
+	set := &nftables.Set{Table: t, Name: f.name, KeyType: nftables.MustConcatSetType(f.kind, nftables.TypeInteger), Concatenation: true}
+	var elements []nftables.SetElement
+	for s := range want {
+		if s.from.Is4() == (f.proto == unix.NFPROTO_IPV4) {
+			elements = append(elements, nftables.SetElement{Key: binary.BigEndian.AppendUint32(s.from.AsSlice(), s.vni<<8)})
+		}
+	}
+	if err := c.AddSet(set, elements); err != nil {
+		return fmt.Errorf("nftables set: %w", err)
+	}
+	// Registers of 4 bytes each: the number follows the address.
+	const reg1, reg32 = unix.NFT_REG_1, unix.NFT_REG32_00
+	cmp := func(data []byte) *expr.Cmp { return &expr.Cmp{Op: expr.CmpOpEq, Register: reg1, Data: data} }
+	vni := reg32 + f.len/4
+	c.AddRule(&nftables.Rule{Table: t, Chain: chain, Exprs: []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: reg1}, cmp([]byte{f.proto}),
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: reg1}, cmp([]byte{unix.IPPROTO_UDP}),
+		&expr.Payload{DestRegister: reg1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2}, cmp(binary.BigEndian.AppendUint16(nil, uint16(port))),
+		&expr.Payload{DestRegister: reg32, Base: expr.PayloadBaseNetworkHeader, Offset: f.offset, Len: f.len},
+		// 8 bytes of UDP, 4 of VXLAN's flags; then the number in three (RFC 7348, 5).
+		&expr.Payload{DestRegister: vni, Base: expr.PayloadBaseTransportHeader, Offset: 12, Len: 4},
+		&expr.Bitwise{SourceRegister: vni, DestRegister: vni, Len: 4, Mask: []byte{255, 255, 255, 0}, Xor: make([]byte, 4)},
+		&expr.Lookup{SourceRegister: reg1, SetName: set.Name, SetID: set.ID, Invert: true},
+		&expr.Counter{},
+		&expr.Verdict{Kind: expr.VerdictDrop},
+	}})
+	return nil
+}
+
+// vxlanGuard lets in what the devices that exist, and more, receive.
+func (k *kernelWorker) vxlanGuard(more ...vxSource) error {
+	want := map[vxSource]bool{}
+	k.f.mu.Lock()
+	for _, w := range k.f.wires {
+		if w.vx.ready() {
+			want[vxSource{w.vx.remote, uint32(w.id)}] = true
+		}
+	}
+	k.f.mu.Unlock()
+	for _, s := range more {
+		want[s] = true
+	}
+	return k.guarded.allow(want, k.f.opt.VXLANPort)
+}
