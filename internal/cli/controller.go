@@ -1,52 +1,15 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"log/slog"
-	"os"
-	"time"
-
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 
 	"github.com/c9s-lab/c9s/pkg/controller"
-	"github.com/c9s-lab/c9s/pkg/render"
 )
 
+// newController is the controller, for who runs it elsewhere than in c9s' image.
 func newController(world IO) *cobra.Command {
-	o := controller.Options{}
-	cmd := &cobra.Command{
-		Use:   "controller",
-		Short: "Report on the lab of this namespace (runs in the cluster)",
-		Long: `Controller is what the Deployment c9s-controller runs: it watches the Pods of the
-lab in its namespace, asks their sidecars, and keeps status, addresses, Events and
-metrics. A lab does without it.`,
-		Example: "  c9s controller",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := rest.InClusterConfig()
-			if err != nil {
-				return fail(fmt.Errorf("the controller runs inside a cluster: %w", err))
-			}
-			if o.Namespace == "" {
-				return errors.New("POD_NAMESPACE is not set")
-			}
-			if o.Identity == "" {
-				if o.Identity, err = os.Hostname(); err != nil {
-					return fail(err)
-				}
-			}
-			config.UserAgent = "c9s-controller"
-			o.Log = slog.New(slog.NewTextHandler(world.Err, nil))
-			return fail(controller.Run(cmd.Context(), config, o))
-		},
-	}
-	fs := cmd.Flags()
-	fs.StringVarP(&o.Namespace, "namespace", "n", os.Getenv("POD_NAMESPACE"), "namespace of the lab")
-	fs.StringVar(&o.Identity, "identity", os.Getenv("POD_NAME"), "who holds the lease")
-	fs.StringVar(&o.Address, "address", fmt.Sprintf(":%d", render.ControllerPort), "address of probes and status")
-	fs.StringVar(&o.Private, "private-address", "127.0.0.1:6060", "address of metrics and profiles")
-	fs.DurationVar(&o.Interval, "interval", 5*time.Second, "how often a sidecar is asked that has nothing new")
+	cmd := controller.Command(world.Err)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return fail(run(cmd, args)) }
 	return cmd
 }

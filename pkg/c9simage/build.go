@@ -1,5 +1,5 @@
-// Package c9simage makes c9s' own image, without Docker: /c9s, which is the
-// controller, and /c9s-sidecar, one static program each, for several platforms.
+// Package c9simage makes c9s' own image, without Docker: /c9s-controller and
+// /c9s-sidecar, one static program each, for several platforms.
 // The same source gives the same digest.
 package c9simage
 
@@ -22,7 +22,7 @@ import (
 // layers: the sidecar first, since every Pod needs it and it changes less.
 var Programs = []Program{
 	{Path: "c9s-sidecar", Package: "./cmd/c9s-sidecar"},
-	{Path: "c9s", Package: "./cmd/c9s"},
+	{Path: "c9s-controller", Package: "./cmd/c9s-controller"},
 }
 
 // Program is one program of the image.
@@ -47,7 +47,7 @@ func Image(platform v1.Platform, version string, programs []Binary) (v1.Image, e
 		OS: platform.OS, Architecture: platform.Architecture, Variant: platform.Variant,
 		RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			Entrypoint: []string{"/c9s"},
+			Entrypoint: []string{"/c9s-controller"},
 			Env:        []string{"PATH=/"},
 			WorkingDir: "/",
 			Labels: map[string]string{

@@ -39,7 +39,7 @@ func Compile(ctx context.Context, source, version string, platform v1.Platform, 
 	for _, p := range Programs {
 		b := Binary{Program: p, File: filepath.Join(dir, platform.OS+"-"+platform.Architecture, p.Path)}
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
-			"-ldflags", "-s -w -buildid= -X "+module+"/internal/cli.Version="+version+" -X main.Version="+version, "-o", b.File, p.Package)
+			"-ldflags", "-s -w -buildid= -X main.Version="+version, "-o", b.File, p.Package)
 		cmd.Dir = source
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture, "GOFLAGS=", "GOWORK=off")
 		var stderr bytes.Buffer

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/watcher"
 	"sigs.k8s.io/cli-utils/pkg/object/validation"
 
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // Change is one object that was applied or pruned.
@@ -70,7 +70,7 @@ func (c *Client) Apply(ctx context.Context, l *Lab, o ApplyOptions) error {
 	objects := make([]*unstructured.Unstructured, len(l.objects))
 	for i, u := range l.objects {
 		objects[i] = u.DeepCopy() // cli-utils annotates them
-		sources[u.GetKind()+"/"+u.GetName()] = u.GetAnnotations()[render.AnnotationSource]
+		sources[u.GetKind()+"/"+u.GetName()] = u.GetAnnotations()[own.AnnotationSource]
 	}
 	return follow(applier.Run(ctx, inventoryInfo(l.Namespace, l.Name), objects, options), sources, o.Tell)
 }

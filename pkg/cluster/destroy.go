@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // DestroyOptions are Destroy's.
@@ -66,7 +67,7 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 			if apierrors.IsNotFound(err) {
 				err = nil
 			}
-			change := Change{Action: "deleted", Object: kind + "/" + live.Name, Source: live.Annotations[render.AnnotationSource], Err: err}
+			change := Change{Action: "deleted", Object: kind + "/" + live.Name, Source: live.Annotations[own.AnnotationSource], Err: err}
 			if err != nil {
 				errs = append(errs, change.error())
 			}
@@ -92,7 +93,7 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 // waitGone waits until no Pod of the lab is left.
 func (c *Client) waitGone(ctx context.Context, l *Lab) error {
 	for {
-		pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelLab + "=" + render.LabelValue(l.Name)})
+		pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelLab + "=" + render.LabelValue(l.Name)})
 		if err != nil || len(pods.Items) == 0 {
 			return err
 		}
@@ -114,7 +115,7 @@ func (c *Client) deleteNamespace(ctx context.Context, l *Lab, o DestroyOptions) 
 	if err != nil {
 		return err
 	}
-	if ns.Labels["app.kubernetes.io/managed-by"] != "c9s" || ns.Annotations[render.AnnotationLabName] != l.Name {
+	if ns.Labels["app.kubernetes.io/managed-by"] != "c9s" || ns.Annotations[own.AnnotationLabName] != l.Name {
 		return nil
 	}
 	busy, err := c.othersIn(ctx, l)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // Action is what a deploy does to a node.
@@ -167,7 +167,7 @@ func (c *Client) dryRun(ctx context.Context, l *Lab, u *unstructured.Unstructure
 // incidental are annotations that say where an object comes from, and change
 // without anything else: a line more above a node moves them.
 var incidental = []string{
-	render.AnnotationSource, render.AnnotationPlanner, render.AnnotationVersion, owningInventory, "deployment.kubernetes.io/revision",
+	own.AnnotationSource, own.AnnotationPlanner, own.AnnotationVersion, owningInventory, "deployment.kubernetes.io/revision",
 }
 
 // clean leaves out what the API server keeps for itself.
@@ -195,7 +195,7 @@ func judgeDiff(objects []ObjectDiff) Diff {
 	nodes := map[string]*NodeDiff{}
 	for _, o := range objects {
 		labels := objectLabels(o)
-		pod := labels[render.LabelPod]
+		pod := labels[own.LabelPod]
 		if pod == "" {
 			if !reflect.DeepEqual(o.Live, o.Merged) {
 				d.Lab = true
@@ -211,8 +211,8 @@ func judgeDiff(objects []ObjectDiff) Diff {
 		}
 		kind, name, _ := strings.Cut(o.Object, "/")
 		if kind == "Deployment" && name == pod {
-			n.Nodes = strings.Split(annotation(o, render.AnnotationNodeName), ",")
-			n.mode = annotation(o, render.AnnotationLinkApply)
+			n.Nodes = strings.Split(annotation(o, own.AnnotationNodeName), ",")
+			n.mode = annotation(o, own.AnnotationLinkApply)
 		}
 		if reflect.DeepEqual(o.Live, o.Merged) {
 			continue
@@ -317,7 +317,7 @@ func replicas(o map[string]any) int64 {
 func whatChanged(before, after map[string]any) []string {
 	var out []string
 	staged := func(t map[string]any) string {
-		s, _, _ := unstructured.NestedString(t, "metadata", "annotations", render.AnnotationStaged)
+		s, _, _ := unstructured.NestedString(t, "metadata", "annotations", own.AnnotationStaged)
 		return s
 	}
 	if staged(before) != staged(after) {

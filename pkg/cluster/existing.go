@@ -13,6 +13,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // Existing is what a namespace has of a lab that the next render keeps.
@@ -42,13 +43,13 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 	default:
 		out.Namespace = ns
 	}
-	maps_, err := c.Typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelComponent + "=" + render.ComponentLab})
+	maps_, err := c.Typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelComponent + "=" + own.ComponentLab})
 	if err != nil {
 		return out, fmt.Errorf("reading namespace %s: %w", namespace, err)
 	}
 	parts := map[string][]byte{}
 	for _, cm := range maps_.Items {
-		if name := cm.Annotations[render.AnnotationLabName]; name != "" {
+		if name := cm.Annotations[own.AnnotationLabName]; name != "" {
 			out.Lab = name
 		}
 		if strings.HasPrefix(cm.Name, render.AllocationsName(0)) {
@@ -74,7 +75,7 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 // readSecrets reads the wire key and certificates. Who may not read Secrets
 // deploys without: the Secret then stays as it is.
 func (c *Client) readSecrets(ctx context.Context, namespace string, out *Existing) error {
-	secrets, err := c.Typed.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelLab})
+	secrets, err := c.Typed.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelLab})
 	if err != nil {
 		if apierrors.IsForbidden(err) {
 			return fmt.Errorf("reading the Secrets of namespace %s, of which the wire key must stay the same: %w", namespace, err)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/controller"
 	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
@@ -31,7 +31,8 @@ func (c *Client) Status(ctx context.Context, l Found, fresh bool) (status.Lab, e
 	}
 	var links []status.Link
 	source := "pods"
-	if reported, ok := c.reported(ctx, l); ok && !fresh {
+	reported, ok := c.reported(ctx, l)
+	if ok && !fresh {
 		links, source = reported.Links, "controller"
 	} else {
 		facts.Sidecars = c.askSidecars(ctx, l.Namespace, facts.Pods)
@@ -40,6 +41,7 @@ func (c *Client) Status(ctx context.Context, l Found, fresh bool) (status.Lab, e
 	out.Source = source
 	if source == "controller" {
 		out.Links = links
+		out.Explain(reported.Nodes)
 		out.Settle()
 	}
 	return out, nil
@@ -134,7 +136,7 @@ func (c *Client) directory(ctx context.Context, namespace string) (links.Directo
 // or else as it last wrote it.
 func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 	var out status.Lab
-	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelComponent + "=" + render.ComponentController})
+	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelComponent + "=" + own.ComponentController})
 	if err != nil {
 		return out, false
 	}
@@ -145,7 +147,7 @@ func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 			continue
 		}
 		running = true
-		data, err := c.proxy(ctx, l.Namespace, pod.Name, render.ControllerPort, controller.PathStatus)
+		data, err := c.proxy(ctx, l.Namespace, pod.Name, own.ControllerPort, controller.PathStatus)
 		if err == nil && json.Unmarshal(data, &out) == nil && out.Version == status.Version {
 			return out, true
 		}
@@ -153,7 +155,7 @@ func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 	if !running {
 		return out, false
 	}
-	cm, err := c.Typed.CoreV1().ConfigMaps(l.Namespace).Get(ctx, render.StatusConfigMap, metav1.GetOptions{})
+	cm, err := c.Typed.CoreV1().ConfigMaps(l.Namespace).Get(ctx, own.StatusConfigMap, metav1.GetOptions{})
 	if err != nil || json.Unmarshal([]byte(cm.Data[status.Key]), &out) != nil || out.Version != status.Version {
 		return out, false
 	}
@@ -199,7 +201,7 @@ func (c *Client) askSidecars(ctx context.Context, namespace string, pods []*core
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			out[pod.Labels[render.LabelPod]] = s
+			out[pod.Labels[own.LabelPod]] = s
 		}()
 	}
 	wg.Wait()

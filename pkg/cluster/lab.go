@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/inventory"
 
 	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // InventoryName is the ConfigMap in which a lab's objects are recorded, in the
@@ -64,9 +65,9 @@ func inventoryInfo(namespace, lab string) inventory.Info {
 	u.SetName(InventoryName)
 	u.SetLabels(map[string]string{
 		common.InventoryLabel:          inventoryID(namespace, lab),
-		render.LabelComponent:          ComponentInventory,
+		own.LabelComponent:             ComponentInventory,
 		"app.kubernetes.io/managed-by": "c9s",
 	})
-	u.SetAnnotations(map[string]string{render.AnnotationLabName: lab})
+	u.SetAnnotations(map[string]string{own.AnnotationLabName: lab})
 	return inventory.WrapInventoryInfoObj(u)
 }

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // Found is a lab in a cluster.
@@ -29,7 +29,7 @@ type Found struct {
 func (c *Client) Labs(ctx context.Context, namespace string) ([]Found, error) {
 	// Every lab has one directory.
 	list, err := c.Typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: "app.kubernetes.io/managed-by=c9s," + render.LabelComponent + "=" + render.ComponentLab,
+		LabelSelector: "app.kubernetes.io/managed-by=c9s," + own.LabelComponent + "=" + own.ComponentLab,
 		FieldSelector: "metadata.name=" + links.DirectoryName(0),
 	})
 	if apierrors.IsForbidden(err) && namespace == "" {
@@ -42,7 +42,7 @@ func (c *Client) Labs(ctx context.Context, namespace string) ([]Found, error) {
 	for i := range list.Items {
 		cm := &list.Items[i]
 		out = append(out, Found{
-			Name: cm.Annotations[render.AnnotationLabName], Namespace: cm.Namespace,
+			Name: cm.Annotations[own.AnnotationLabName], Namespace: cm.Namespace,
 			Created: cm.CreationTimestamp.Time, Deployed: cm.Annotations[owningInventory] != "",
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -47,17 +48,17 @@ func (c *Client) Nodes(ctx context.Context, lab Found) ([]Node, error) {
 
 // nodeSelector meets the Deployments and Pods of a lab's nodes.
 func nodeSelector(lab string) string {
-	return labels.Set{render.LabelLab: render.LabelValue(lab), render.LabelComponent: render.ComponentNode}.String()
+	return labels.Set{own.LabelLab: render.LabelValue(lab), own.LabelComponent: own.ComponentNode}.String()
 }
 
 // nodesOf reads the nodes of one Deployment from its annotations.
 func nodesOf(d *appsv1.Deployment) []Node {
 	var containers map[string][]string
-	_ = json.Unmarshal([]byte(d.Annotations[render.AnnotationContainers]), &containers)
+	_ = json.Unmarshal([]byte(d.Annotations[own.AnnotationContainers]), &containers)
 	var topologyLabels map[string]map[string]string
-	_ = json.Unmarshal([]byte(d.Annotations[render.AnnotationTopologyLabels]), &topologyLabels)
+	_ = json.Unmarshal([]byte(d.Annotations[own.AnnotationTopologyLabels]), &topologyLabels)
 	var out []Node
-	for _, name := range strings.Split(d.Annotations[render.AnnotationNodeName], ",") {
+	for _, name := range strings.Split(d.Annotations[own.AnnotationNodeName], ",") {
 		if name != "" {
 			out = append(out, Node{Name: name, Deployment: d.Name, Containers: containers[name], Labels: topologyLabels[name]})
 		}
@@ -120,7 +121,7 @@ func (n Node) shares(nodes []Node) int {
 
 // Pod is the present Pod of a Deployment, one that runs if there is any.
 func (c *Client) Pod(ctx context.Context, namespace, deployment string) (*corev1.Pod, error) {
-	list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelPod + "=" + deployment})
+	list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelPod + "=" + deployment})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (c *Client) Pod(ctx context.Context, namespace, deployment string) (*corev1
 
 // Restart replaces the Pods of Deployments.
 func (c *Client) Restart(ctx context.Context, namespace, deployment string) error {
-	err := c.Typed.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: render.LabelPod + "=" + deployment})
+	err := c.Typed.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: own.LabelPod + "=" + deployment})
 	if err != nil {
 		return fmt.Errorf("restarting %s: %w", deployment, err)
 	}
@@ -158,7 +159,7 @@ func (c *Client) Scale(ctx context.Context, namespace, deployment string, replic
 // WaitNoPod waits until a Deployment has no Pod.
 func (c *Client) WaitNoPod(ctx context.Context, namespace, deployment string) error {
 	for {
-		list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelPod + "=" + deployment})
+		list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelPod + "=" + deployment})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}

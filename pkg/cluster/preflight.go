@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // resources are the API resources of the kinds that render makes, but for the
@@ -147,15 +147,15 @@ func owns(l *Lab, live *metav1.PartialObjectMetadata) bool {
 	if id := live.Annotations[owningInventory]; id != "" {
 		return id == inventoryID(l.Namespace, l.Name)
 	}
-	return live.Annotations[render.AnnotationLabName] == l.Name && live.Labels["app.kubernetes.io/managed-by"] == "c9s"
+	return live.Annotations[own.AnnotationLabName] == l.Name && live.Labels["app.kubernetes.io/managed-by"] == "c9s"
 }
 
 func clash(l *Lab, u *unstructured.Unstructured, live *metav1.PartialObjectMetadata) error {
 	whose := "nothing that c9s made"
-	if other := live.Annotations[render.AnnotationLabName]; other != "" {
+	if other := live.Annotations[own.AnnotationLabName]; other != "" {
 		whose = fmt.Sprintf("of lab %q", other)
 	}
-	where := u.GetAnnotations()[render.AnnotationSource]
+	where := u.GetAnnotations()[own.AnnotationSource]
 	if where != "" {
 		where = " (" + where + ")"
 	}

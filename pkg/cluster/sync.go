@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/c9s-lab/c9s/pkg/controller"
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // Settle does, after an apply, what the objects alone do not: Pods of which the
@@ -55,7 +55,7 @@ func (c *Client) settle(n NodeDiff, names bool) func(context.Context, string, st
 // touch changes an annotation of a Deployment's Pod, whereupon the kubelet looks
 // at its volumes.
 func (c *Client) touch(ctx context.Context, namespace, deployment string) error {
-	pods, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: render.LabelPod + "=" + deployment})
+	pods, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelPod + "=" + deployment})
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func (c *Client) WaitReady(ctx context.Context, namespace, lab string, tell func
 		case <-w.Changed():
 		case <-tick.C:
 		case <-ctx.Done():
-			return c.unfinished(namespace, progress, ctx.Err())
+			return c.unfinished(namespace, lab, progress, ctx.Err())
 		}
 	}
 }
@@ -144,18 +144,40 @@ func (c *Client) logTail(ctx context.Context, namespace, pod, container string) 
 }
 
 // unfinished is the end of a wait by time or interrupt: who was not ready.
-func (c *Client) unfinished(namespace string, progress []PodProgress, why error) error {
+func (c *Client) unfinished(namespace, lab string, progress []PodProgress, why error) error {
 	errs := []error{fmt.Errorf("the lab is not ready yet: %w", why)}
 	if errors.Is(why, context.Canceled) {
 		errs[0] = errors.New("interrupted; what was applied goes on, and the same command goes on from there")
 	}
 	states := sets.New(status.StateReady, status.StateStopped)
+	reasons := c.reasons(namespace, lab)
 	for _, p := range progress {
 		if !states.Has(p.State) {
+			if p.Reason == "" {
+				p.Reason = reasons[p.Pod]
+			}
 			errs = append(errs, Failure{PodProgress: p})
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// reasons asks the sidecars why Pods are not ready, after the wait's own context
+// has ended.
+func (c *Client) reasons(namespace, lab string) map[string]string {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	out := map[string]string{}
+	s, err := c.Status(ctx, Found{Name: lab, Namespace: namespace}, true)
+	if err != nil {
+		return out
+	}
+	for _, n := range s.Nodes {
+		if n.Reason != "" {
+			out[n.Pod] = n.Reason
+		}
+	}
+	return out
 }
 
 // WaitPods waits until the Pods of some Deployments of a lab are ready, and not
@@ -185,7 +207,7 @@ func (c *Client) WaitPods(ctx context.Context, namespace, lab string, names []st
 		select {
 		case <-w.Changed():
 		case <-ctx.Done():
-			return c.unfinished(namespace, left, ctx.Err())
+			return c.unfinished(namespace, lab, left, ctx.Err())
 		}
 	}
 }

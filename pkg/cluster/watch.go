@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -44,7 +45,7 @@ func (c *Client) Watch(ctx context.Context, namespace, lab string) (*Watcher, er
 	w := &Watcher{namespace: namespace, lab: lab, changed: make(chan struct{}, 1)}
 	ofLab := informers.NewSharedInformerFactoryWithOptions(c.Typed, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = labels.Set{render.LabelLab: render.LabelValue(lab), render.LabelComponent: render.ComponentNode}.String()
+			o.LabelSelector = labels.Set{own.LabelLab: render.LabelValue(lab), own.LabelComponent: own.ComponentNode}.String()
 		}))
 	warnings := informers.NewSharedInformerFactoryWithOptions(c.Typed, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "type=" + corev1.EventTypeWarning }))
@@ -93,7 +94,7 @@ func (w *Watcher) Progress() []PodProgress {
 	pods := map[string]*corev1.Pod{}
 	for _, o := range w.pods.List() {
 		pod := o.(*corev1.Pod)
-		name := pod.Labels[render.LabelPod]
+		name := pod.Labels[own.LabelPod]
 		if old := pods[name]; old == nil || status.Newer(pod, old) {
 			pods[name] = pod
 		}
@@ -103,8 +104,8 @@ func (w *Watcher) Progress() []PodProgress {
 	for _, o := range w.deployments.List() {
 		d := o.(*appsv1.Deployment)
 		p := PodProgress{
-			Pod: d.Name, Nodes: strings.Split(d.Annotations[render.AnnotationNodeName], ","),
-			Source: d.Annotations[render.AnnotationSource],
+			Pod: d.Name, Nodes: strings.Split(d.Annotations[own.AnnotationNodeName], ","),
+			Source: d.Annotations[own.AnnotationSource],
 		}
 		pod := pods[d.Name]
 		var about []corev1.Event

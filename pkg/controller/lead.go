@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
@@ -62,7 +62,7 @@ func (c *controller) lead(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(c.o.Namespace),
 		informers.WithTransform(trim),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = render.LabelComponent + "=" + render.ComponentNode
+			o.LabelSelector = own.LabelComponent + "=" + own.ComponentNode
 		}))
 	informer := factory.Core().V1().Pods().Informer()
 	changed := make(chan struct{}, 1)
@@ -159,7 +159,7 @@ func unknown(d links.Directory, pods []*corev1.Pod) bool {
 		known[n.Pod] = true
 	}
 	for _, p := range pods {
-		if !known[p.Labels[render.LabelPod]] {
+		if !known[p.Labels[own.LabelPod]] {
 			return true
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -56,17 +56,17 @@ func newPublisher(client kubernetes.Interface, namespace string, log *slog.Logge
 // again.
 func (p *publisher) load(ctx context.Context) error {
 	maps := p.client.CoreV1().ConfigMaps(p.namespace)
-	cm, err := maps.Get(ctx, render.AddressesConfigMap, metav1.GetOptions{})
+	cm, err := maps.Get(ctx, own.AddressesConfigMap, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("reading ConfigMap %s: %w", render.AddressesConfigMap, err)
+		return fmt.Errorf("reading ConfigMap %s: %w", own.AddressesConfigMap, err)
 	}
 	var a links.Addresses
 	if json.Unmarshal([]byte(cm.Data[links.AddressesFile]), &a) == nil {
 		p.addresses = a.Pods
 	}
-	cm, err = maps.Get(ctx, render.StatusConfigMap, metav1.GetOptions{})
+	cm, err = maps.Get(ctx, own.StatusConfigMap, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("reading ConfigMap %s: %w", render.StatusConfigMap, err)
+		return fmt.Errorf("reading ConfigMap %s: %w", own.StatusConfigMap, err)
 	}
 	var l status.Lab
 	if json.Unmarshal([]byte(cm.Data[status.Key]), &l) == nil {
@@ -90,7 +90,7 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 		if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		name := pod.Labels[render.LabelPod]
+		name := pod.Labels[own.LabelPod]
 		for _, ip := range pod.Status.PodIPs {
 			if a, err := netip.ParseAddr(ip.IP); err == nil {
 				now[name] = append(now[name], a)
@@ -114,7 +114,7 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 	if wait := addressesEvery - time.Since(p.written); wait > 0 {
 		time.Sleep(wait)
 	}
-	if err := p.patch(ctx, render.AddressesConfigMap, links.AddressesFile, links.Addresses{Version: links.AddressesVersion, Pods: now}); err != nil {
+	if err := p.patch(ctx, own.AddressesConfigMap, links.AddressesFile, links.Addresses{Version: links.AddressesVersion, Pods: now}); err != nil {
 		return err
 	}
 	p.addresses, p.written = now, time.Now()
@@ -185,7 +185,7 @@ func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 	if wait := statusEvery - time.Since(p.statusWritten); wait > 0 {
 		time.Sleep(wait)
 	}
-	if err := p.patch(ctx, render.StatusConfigMap, status.Key, l); err != nil {
+	if err := p.patch(ctx, own.StatusConfigMap, status.Key, l); err != nil {
 		return err
 	}
 	p.statusShape, p.statusWritten = s, time.Now()

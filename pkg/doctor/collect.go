@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // Collector reads the facts of a cluster. It writes nothing.
@@ -171,7 +172,7 @@ func (c Collector) pods(ctx context.Context, n Needs) ([]corev1.Pod, error) {
 			return nil, err
 		}
 		for _, p := range list.Items {
-			if p.Namespace != c.Namespace || p.Labels[render.LabelLab] != render.LabelValue(n.Lab) {
+			if p.Namespace != c.Namespace || p.Labels[own.LabelLab] != render.LabelValue(n.Lab) {
 				out = append(out, p)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/sidecar/probe"
 )
 
@@ -28,8 +29,6 @@ type Needs struct {
 	Claims []Claim
 	// Balanced are the nodes that are exposed by a load balancer.
 	Balanced []string
-	// MakesNamespace tells that the Namespace is among the objects.
-	MakesNamespace bool
 	// Features are those of the kernel that some link needs, and the nodes.
 	Features map[probe.Feature][]string
 }
@@ -41,8 +40,6 @@ type Pod struct {
 	Spec  corev1.PodSpec
 	KVM   bool
 	TUN   bool
-	// HostPaths are the paths of the worker that it mounts.
-	HostPaths []string
 }
 
 // Claim is a PersistentVolumeClaim; Class is nil for the default one.
@@ -74,10 +71,8 @@ func Of(out *render.Output) Needs {
 		object := out.Objects[i].Object
 		n.Kinds = append(n.Kinds, object.GetObjectKind().GroupVersionKind().Kind)
 		switch o := object.(type) {
-		case *corev1.Namespace:
-			n.MakesNamespace = true
 		case *appsv1.Deployment:
-			if o.Labels[render.LabelComponent] == render.ComponentNode {
+			if o.Labels[own.LabelComponent] == own.ComponentNode {
 				n.Pods = append(n.Pods, podOf(o))
 			}
 		case *rbacv1.Role:
@@ -86,7 +81,7 @@ func Of(out *render.Output) Needs {
 			n.Claims = append(n.Claims, Claim{o.Name, o.Spec.StorageClassName})
 		case *corev1.Service:
 			if o.Spec.Type == corev1.ServiceTypeLoadBalancer {
-				n.Balanced = append(n.Balanced, o.Annotations[render.AnnotationNodeName])
+				n.Balanced = append(n.Balanced, o.Annotations[own.AnnotationNodeName])
 			}
 		case *corev1.ConfigMap:
 			n.links(o)
@@ -98,12 +93,11 @@ func Of(out *render.Output) Needs {
 }
 
 func podOf(d *appsv1.Deployment) Pod {
-	p := Pod{Nodes: strings.Split(d.Annotations[render.AnnotationNodeName], ","), Spec: d.Spec.Template.Spec}
+	p := Pod{Nodes: strings.Split(d.Annotations[own.AnnotationNodeName], ","), Spec: d.Spec.Template.Spec}
 	for _, v := range p.Spec.Volumes {
 		if v.HostPath == nil {
 			continue
 		}
-		p.HostPaths = append(p.HostPaths, v.HostPath.Path)
 		p.KVM = p.KVM || v.HostPath.Path == "/dev/kvm"
 		p.TUN = p.TUN || v.HostPath.Path == "/dev/net/tun"
 	}

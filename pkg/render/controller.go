@@ -9,25 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 const (
-	// ControllerName names the controller's ServiceAccount, Role, RoleBinding,
-	// Deployment and Lease.
-	ControllerName = "c9s-controller"
-	// ControllerPort is the controller's HTTP: metrics and probes; TCP.
-	ControllerPort = 8080
 	// controllerUser is an arbitrary user without a name in the image.
 	controllerUser = 65532
 )
 
 func (r *renderer) controller() []apiObject {
 	return []apiObject{
-		r.serviceAccount(ControllerName, ComponentController),
+		r.serviceAccount(own.ControllerName, own.ComponentController),
 		r.controllerRole(),
 		r.controllerRoleBinding(),
-		r.labConfigMap(StatusConfigMap, ComponentController, nil),
-		r.labConfigMap(AddressesConfigMap, ComponentController, nil),
+		r.labConfigMap(own.StatusConfigMap, own.ComponentController, nil),
+		r.labConfigMap(own.AddressesConfigMap, own.ComponentController, nil),
 		r.controllerDeployment(),
 	}
 }
@@ -35,20 +31,20 @@ func (r *renderer) controller() []apiObject {
 // controllerRole is what the controller uses, no more. The API cannot restrict
 // create by name; everything else that can be is.
 func (r *renderer) controllerRole() *rbacv1.Role {
-	read := []string{StatusConfigMap, AddressesConfigMap}
+	read := []string{own.StatusConfigMap, own.AddressesConfigMap}
 	for i := range links.DirectoryParts {
 		read = append(read, links.DirectoryName(i))
 	}
 	return &rbacv1.Role{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
-		ObjectMeta: r.labMeta(ControllerName, ComponentController),
+		ObjectMeta: r.labMeta(own.ControllerName, own.ComponentController),
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch"}},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read[:2], Verbs: []string{"update", "patch"}},
 			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
-			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{ControllerName}, Verbs: []string{"get", "update", "patch"}},
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{own.ControllerName}, Verbs: []string{"get", "update", "patch"}},
 		},
 	}
 }
@@ -56,15 +52,15 @@ func (r *renderer) controllerRole() *rbacv1.Role {
 func (r *renderer) controllerRoleBinding() *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "RoleBinding"),
-		ObjectMeta: r.labMeta(ControllerName, ComponentController),
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: ControllerName},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: ControllerName, Namespace: r.lab.Namespace}},
+		ObjectMeta: r.labMeta(own.ControllerName, own.ComponentController),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: own.ControllerName},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: own.ControllerName, Namespace: r.lab.Namespace}},
 	}
 }
 
 func (r *renderer) controllerDeployment() *appsv1.Deployment {
-	meta := r.labMeta(ControllerName, ComponentController)
-	selector := map[string]string{LabelLab: r.labLabel, LabelComponent: ComponentController}
+	meta := r.labMeta(own.ControllerName, own.ComponentController)
+	selector := map[string]string{own.LabelLab: r.labLabel, own.LabelComponent: own.ComponentController}
 	return &appsv1.Deployment{
 		TypeMeta:   typeMeta("apps/v1", "Deployment"),
 		ObjectMeta: meta,
@@ -73,9 +69,9 @@ func (r *renderer) controllerDeployment() *appsv1.Deployment {
 			RevisionHistoryLimit: new(int32(1)),
 			Selector:             &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: map[string]string{AnnotationLabName: r.lab.Name}},
+				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: map[string]string{own.AnnotationLabName: r.lab.Name}},
 				Spec: corev1.PodSpec{
-					ServiceAccountName:            ControllerName,
+					ServiceAccountName:            own.ControllerName,
 					AutomountServiceAccountToken:  new(true),
 					EnableServiceLinks:            new(false),
 					TerminationGracePeriodSeconds: new(int64(10)),
@@ -97,16 +93,16 @@ func (r *renderer) controllerDeployment() *appsv1.Deployment {
 func (r *renderer) controllerContainer() corev1.Container {
 	probe := func(path string, period int32) *corev1.Probe {
 		return &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(ControllerPort)}},
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(own.ControllerPort)}},
 			PeriodSeconds: period,
 		}
 	}
 	return corev1.Container{
 		Name:    "controller",
 		Image:   r.image,
-		Command: []string{"/c9s", "controller"},
+		Command: []string{"/c9s-controller"},
 		Env:     []corev1.EnvVar{fieldEnv("POD_NAME", "metadata.name"), fieldEnv("POD_NAMESPACE", "metadata.namespace")},
-		Ports:   []corev1.ContainerPort{{Name: "http", ContainerPort: ControllerPort, Protocol: corev1.ProtocolTCP}},
+		Ports:   []corev1.ContainerPort{{Name: "http", ContainerPort: own.ControllerPort, Protocol: corev1.ProtocolTCP}},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},

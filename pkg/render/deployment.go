@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // gracePeriod is how long a device has to end by itself, in seconds. Most ignore
@@ -24,19 +25,19 @@ func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 		// Nothing that an edit elsewhere in the file changes (the source line,
 		// the planner) may be here: it would restart the device.
 		Annotations: map[string]string{
-			AnnotationLabName:    p.lab.Name,
-			AnnotationNodeName:   strings.Join(p.pod.Nodes, ","),
-			AnnotationStaged:     s.digest,
-			AnnotationContainers: p.containerNames(),
+			own.AnnotationLabName:    p.lab.Name,
+			own.AnnotationNodeName:   strings.Join(p.pod.Nodes, ","),
+			own.AnnotationStaged:     s.digest,
+			own.AnnotationContainers: p.containerNames(),
 		},
 	}
-	meta.Annotations[AnnotationNodeName] = strings.Join(p.pod.Nodes, ",")
-	meta.Annotations[AnnotationContainers] = p.containerNames()
+	meta.Annotations[own.AnnotationNodeName] = strings.Join(p.pod.Nodes, ",")
+	meta.Annotations[own.AnnotationContainers] = p.containerNames()
 	if mode := p.linkApplyMode(); mode != "" {
-		meta.Annotations[AnnotationLinkApply] = mode
+		meta.Annotations[own.AnnotationLinkApply] = mode
 	}
 	if labels := p.topologyLabels(); labels != "" {
-		meta.Annotations[AnnotationTopologyLabels] = labels
+		meta.Annotations[own.AnnotationTopologyLabels] = labels
 	}
 	return &appsv1.Deployment{
 		TypeMeta:   typeMeta("apps/v1", "Deployment"),

@@ -13,6 +13,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // directory returns the ConfigMaps with the lab's names and management addresses.
@@ -41,7 +42,7 @@ func (r *renderer) directory(diags *diag.List) []*corev1.ConfigMap {
 			nodes.WriteString(e.json)
 			hosts.WriteString(e.hosts)
 		}
-		out[i] = r.labConfigMap(links.DirectoryName(i), ComponentLab, map[string]string{
+		out[i] = r.labConfigMap(links.DirectoryName(i), own.ComponentLab, map[string]string{
 			links.DirectoryKey(i): fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"nodes\":[\n%s\n]}\n", links.DirectoryVersion, r.lab.Name, nodes.String()),
 			links.HostsKey(i):     hosts.String(),
 		})
@@ -137,7 +138,7 @@ func (r *renderer) allocations() []*corev1.ConfigMap {
 		if err != nil {
 			panic(err) // maps of strings
 		}
-		out[i] = r.labConfigMap(AllocationsName(i), ComponentLab, map[string]string{AllocationsKey(i): string(data) + "\n"})
+		out[i] = r.labConfigMap(AllocationsName(i), own.ComponentLab, map[string]string{AllocationsKey(i): string(data) + "\n"})
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // Names of the objects of a lab as a whole.
@@ -19,12 +20,8 @@ const (
 	// WireKeyKey is the key in WireKeySecret.
 	WireKeyKey = "key"
 	// CASecret holds the lab's certificate authority.
-	CASecret = "c9s-ca"
-	// StatusConfigMap and AddressesConfigMap are the controller's to fill; they
-	// are rendered without data, so that applying again leaves that alone.
-	StatusConfigMap    = "c9s-status"
-	AddressesConfigMap = "c9s-addresses"
-	networkPolicyName  = "c9s-nodes"
+	CASecret          = "c9s-ca"
+	networkPolicyName = "c9s-nodes"
 )
 
 const (
@@ -45,7 +42,7 @@ func (r *renderer) labObjects(diags *diag.List) []Object {
 	if ns := r.namespace(); ns != nil {
 		add(groupNamespace, ns)
 	}
-	add(groupLab, r.serviceAccount(NodeServiceAccount, ComponentLab))
+	add(groupLab, r.serviceAccount(NodeServiceAccount, own.ComponentLab))
 	if r.opts.WireKey != nil {
 		add(groupLabSecrets, r.wireKey())
 	}
@@ -71,7 +68,7 @@ func (r *renderer) namespace() *corev1.Namespace {
 	if r.lab.Namespace == metav1.NamespaceDefault {
 		return nil
 	}
-	meta := r.labMeta(r.lab.Namespace, ComponentLab)
+	meta := r.labMeta(r.lab.Namespace, own.ComponentLab)
 	meta.Namespace = ""
 	for _, mode := range []string{"enforce", "audit", "warn"} {
 		meta.Labels["pod-security.kubernetes.io/"+mode] = "privileged"
@@ -91,7 +88,7 @@ func (r *renderer) serviceAccount(name, component string) *corev1.ServiceAccount
 func (r *renderer) wireKey() *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: r.labMeta(WireKeySecret, ComponentLab),
+		ObjectMeta: r.labMeta(WireKeySecret, own.ComponentLab),
 		Type:       corev1.SecretTypeOpaque,
 		Data:       map[string][]byte{WireKeyKey: r.opts.WireKey},
 	}
@@ -109,7 +106,7 @@ func (r *renderer) authority() *Certificate {
 func (r *renderer) caSecret(ca *Certificate) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: r.labMeta(CASecret, ComponentLab),
+		ObjectMeta: r.labMeta(CASecret, own.ComponentLab),
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: ca.Cert, corev1.TLSPrivateKeyKey: ca.Key},
 	}
@@ -121,7 +118,7 @@ func (r *renderer) caSecret(ca *Certificate) *corev1.Secret {
 // from its own worker, which every implementation lets through.
 func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	const first, last = 1, 65535
-	udp := [][2]int32{{first, links.WirePort - 1}, {links.MgmtPort + 1, last}}
+	udp := [][2]int32{{first, links.WirePort - 1}, {links.MgmtPort + 1, links.VXLANPort - 1}, {links.VXLANPort + 1, last}}
 	tcp := [][2]int32{{first, links.StatusPort - 1}, {links.StatusPort + 1, last}}
 	var open []networkingv1.NetworkPolicyPort
 	open = append(open, portRanges(corev1.ProtocolTCP, tcp)...)
@@ -129,15 +126,15 @@ func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	open = append(open, portRanges(corev1.ProtocolSCTP, [][2]int32{{first, last}})...)
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   typeMeta("networking.k8s.io/v1", "NetworkPolicy"),
-		ObjectMeta: r.labMeta(networkPolicyName, ComponentLab),
+		ObjectMeta: r.labMeta(networkPolicyName, own.ComponentLab),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{
-				LabelLab: r.labLabel, LabelComponent: ComponentNode,
+				own.LabelLab: r.labLabel, own.LabelComponent: own.ComponentNode,
 			}},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
 				{From: []networkingv1.NetworkPolicyPeer{{
-					PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{LabelLab: r.labLabel}},
+					PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{own.LabelLab: r.labLabel}},
 				}}},
 				{Ports: open},
 			},

@@ -8,51 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/c9s-lab/c9s/pkg/lab"
-)
-
-// Labels. Their values are Kubernetes names; the names as written are in
-// annotations.
-const (
-	// LabelLab, LabelPod and LabelNode say what an object belongs to. Objects of
-	// a whole Pod carry LabelNode of the primary node.
-	LabelLab  = "c9s.dev/lab"
-	LabelPod  = "c9s.dev/pod"
-	LabelNode = "c9s.dev/node"
-	// LabelKind is the node's kind.
-	LabelKind = "c9s.dev/kind"
-	// LabelComponent is ComponentNode, ComponentLab or ComponentController.
-	LabelComponent = "c9s.dev/component"
-)
-
-// Values of LabelComponent.
-const (
-	ComponentNode       = "node"
-	ComponentLab        = "lab"
-	ComponentController = "controller"
-)
-
-// Annotations.
-const (
-	// AnnotationSource is the line of the topology file: "topo.clab.yml:17".
-	AnnotationSource = "c9s.dev/source"
-	// AnnotationPlanner is the planner and its version: "builtin/0.79.0".
-	AnnotationPlanner = "c9s.dev/planner"
-	// AnnotationVersion is the version of c9s (Namespace-wide objects only).
-	AnnotationVersion = "c9s.dev/version"
-	// AnnotationLabName and AnnotationNodeName are the names as written; a Pod
-	// of several nodes lists them with commas, the primary first.
-	AnnotationLabName  = "c9s.dev/lab-name"
-	AnnotationNodeName = "c9s.dev/node-name"
-	// AnnotationStaged is a digest of everything that is laid out for the Pod.
-	AnnotationStaged = "c9s.dev/staged"
-	// AnnotationLinkApply says how a change of links reaches the device: live,
-	// restart or recreate.
-	AnnotationLinkApply = "c9s.dev/link-apply-mode"
-	// AnnotationContainers are the containers of each node of a Deployment, in
-	// JSON: {"SR1":["sr1-a","sr1-1"]}. A bridge has none.
-	AnnotationContainers = "c9s.dev/containers"
-	// AnnotationTopologyLabels are the node's labels in the topology, in JSON.
-	AnnotationTopologyLabels = "c9s.dev/topology-labels"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 const maxLabelValue = 63
@@ -121,18 +77,18 @@ func (r *renderer) labMeta(name, component string) metav1.ObjectMeta {
 		Name:      name,
 		Namespace: r.lab.Namespace,
 		Labels: map[string]string{
-			LabelLab:                       r.labLabel,
-			LabelComponent:                 component,
+			own.LabelLab:                   r.labLabel,
+			own.LabelComponent:             component,
 			"app.kubernetes.io/name":       "c9s",
 			"app.kubernetes.io/component":  component,
 			"app.kubernetes.io/part-of":    r.labLabel,
 			"app.kubernetes.io/managed-by": "c9s",
 		},
 		Annotations: map[string]string{
-			AnnotationLabName: r.lab.Name,
-			AnnotationSource:  r.lab.Source,
-			AnnotationPlanner: r.opts.Planner,
-			AnnotationVersion: r.opts.Version,
+			own.AnnotationLabName: r.lab.Name,
+			own.AnnotationSource:  r.lab.Source,
+			own.AnnotationPlanner: r.opts.Planner,
+			own.AnnotationVersion: r.opts.Version,
 		},
 	}
 }
@@ -140,12 +96,12 @@ func (r *renderer) labMeta(name, component string) metav1.ObjectMeta {
 // nodeMeta is the metadata of an object of node n in the Pod called pod.
 func (r *renderer) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 	labels := r.selector(pod)
-	labels[LabelNode] = n.ID
-	labels[LabelKind] = LabelValue(n.Kind)
-	labels[LabelComponent] = ComponentNode
+	labels[own.LabelNode] = n.ID
+	labels[own.LabelKind] = LabelValue(n.Kind)
+	labels[own.LabelComponent] = own.ComponentNode
 	labels["app.kubernetes.io/name"] = LabelValue(n.Kind)
 	labels["app.kubernetes.io/instance"] = n.ID
-	labels["app.kubernetes.io/component"] = ComponentNode
+	labels["app.kubernetes.io/component"] = own.ComponentNode
 	labels["app.kubernetes.io/part-of"] = r.labLabel
 	labels["app.kubernetes.io/managed-by"] = "c9s"
 	return metav1.ObjectMeta{
@@ -153,17 +109,17 @@ func (r *renderer) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 		Namespace: r.lab.Namespace,
 		Labels:    labels,
 		Annotations: map[string]string{
-			AnnotationLabName:  r.lab.Name,
-			AnnotationNodeName: n.Name,
-			AnnotationSource:   n.Source(),
-			AnnotationPlanner:  r.opts.Planner,
+			own.AnnotationLabName:  r.lab.Name,
+			own.AnnotationNodeName: n.Name,
+			own.AnnotationSource:   n.Source(),
+			own.AnnotationPlanner:  r.opts.Planner,
 		},
 	}
 }
 
 // selector finds the Pods of one Deployment.
 func (r *renderer) selector(pod string) map[string]string {
-	return map[string]string{LabelLab: r.labLabel, LabelPod: pod}
+	return map[string]string{own.LabelLab: r.labLabel, own.LabelPod: pod}
 }
 
 func typeMeta(apiVersion, kind string) metav1.TypeMeta {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // Where the rendered folder and the user's overlay are while kustomize runs. An
@@ -212,7 +213,7 @@ func decodeResult(result resmap.ResMap) ([]Object, error) {
 		}
 		o := Object{
 			Object: obj,
-			Source: resource.GetAnnotations()[AnnotationSource],
+			Source: resource.GetAnnotations()[own.AnnotationSource],
 			Secret: isSecret(obj),
 		}
 		o.Group = groupOf(resource.GetKind(), resource.GetName(), resource.GetLabels())
@@ -227,7 +228,7 @@ func decodeResult(result resmap.ResMap) ([]Object, error) {
 
 // groupOf finds the file of an object that has been through kustomize.
 func groupOf(kind, name string, labels map[string]string) string {
-	pod := labels[LabelPod]
+	pod := labels[own.LabelPod]
 	switch {
 	case kind == "Namespace":
 		return groupNamespace
@@ -239,9 +240,9 @@ func groupOf(kind, name string, labels map[string]string) string {
 		return secretsFolder + "/overlay.yaml"
 	case pod != "":
 		return nodeGroup(pod)
-	case labels[LabelComponent] == ComponentController:
+	case labels[own.LabelComponent] == own.ComponentController:
 		return groupController
-	case labels[LabelComponent] == ComponentLab:
+	case labels[own.LabelComponent] == own.ComponentLab:
 		return groupLab
 	}
 	return "overlay.yaml"

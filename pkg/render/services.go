@@ -148,7 +148,7 @@ func uniquePorts(lists ...[]lab.Port) []lab.Port {
 // checkPorts refuses published ports that the sidecar has itself.
 func (p *podRenderer) checkPorts(n *lab.Node) {
 	for _, port := range exposedPorts(n) {
-		sidecar := port.Protocol == "UDP" && (port.Container == links.WirePort || port.Container == links.MgmtPort) ||
+		sidecar := port.Protocol == "UDP" && (port.Container == links.WirePort || port.Container == links.MgmtPort || port.Container == links.VXLANPort) ||
 			port.Protocol == "TCP" && port.Container == links.StatusPort
 		if sidecar {
 			p.diags.Errorf(CodeReservedPort, n.Pos, "let the device listen on another port",

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/render/stage"
 )
 
@@ -105,7 +106,7 @@ func configMapVolume(name string) corev1.VolumeSource {
 // directorySources are all ConfigMaps that the directory may come to fill, and
 // the controller's addresses: a growing lab never changes a Pod.
 var directorySources = func() []corev1.VolumeProjection {
-	names := []string{AddressesConfigMap}
+	names := []string{own.AddressesConfigMap}
 	for i := range links.DirectoryParts {
 		names = append(names, links.DirectoryName(i))
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
@@ -125,7 +125,7 @@ func Compute(f Facts) Lab {
 	l := Lab{Version: Version, Name: f.Name, Namespace: f.Namespace, Nodes: []Node{}, Links: Links(f.Sidecars)}
 	pods := map[string]*corev1.Pod{}
 	for _, p := range f.Pods {
-		name := p.Labels[render.LabelPod]
+		name := p.Labels[own.LabelPod]
 		if pods[name] == nil || Newer(p, pods[name]) {
 			pods[name] = p
 		}
@@ -162,20 +162,20 @@ func node(f Facts, n links.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod,
 	p := Of(d, pod, events)
 	out.State, out.Restarts, out.Reason = p.State, p.Restarts, p.Cause()
 	if d != nil {
-		out.Kind, out.Source = d.Labels[render.LabelKind], d.Annotations[render.AnnotationSource]
+		out.Kind, out.Source = d.Labels[own.LabelKind], d.Annotations[own.AnnotationSource]
 	}
 	if pod == nil {
 		return out
 	}
 	out.PodName, out.Worker = pod.Name, pod.Spec.NodeName
 	if out.Kind == "" {
-		out.Kind = pod.Labels[render.LabelKind]
+		out.Kind = pod.Labels[own.LabelKind]
 	}
 	if pod.Status.StartTime != nil {
 		out.Started = pod.Status.StartTime.Time
 	}
 	var containers map[string][]string
-	_ = json.Unmarshal([]byte(pod.Annotations[render.AnnotationContainers]), &containers)
+	_ = json.Unmarshal([]byte(pod.Annotations[own.AnnotationContainers]), &containers)
 	for _, c := range pod.Spec.Containers {
 		if own := containers[n.Name]; len(own) > 0 && c.Name == own[0] {
 			out.Image = c.Image
@@ -322,3 +322,23 @@ func (l *Link) add(drops map[string]uint64) {
 
 // Settle finds the lab's word again, after its links were set.
 func (l *Lab) Settle() { l.State = verdict(*l) }
+
+// Explain takes over what only the sidecars know of nodes, from an earlier report:
+// outcomes of commands, and why a node waits.
+func (l *Lab) Explain(reported []Node) {
+	by := map[string]*Node{}
+	for i := range reported {
+		by[reported[i].Name] = &reported[i]
+	}
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		r := by[n.Name]
+		if r == nil || r.PodName != n.PodName {
+			continue
+		}
+		n.Commands = r.Commands
+		if n.Reason == "" && n.State == r.State {
+			n.Reason = r.Reason
+		}
+	}
+}

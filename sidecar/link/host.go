@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 
@@ -19,7 +20,8 @@ func (r *round) ensureHost(i *links.Interface) error {
 		return err
 	}
 	dev := r.snap.device(k, name)
-	far, _ := w.nl.LinkByName(i.Host.Interface)
+	farName := LinuxName("host", i.Host.Interface)
+	far, _ := w.nl.LinkByName(farName)
 	switch {
 	case far != nil && far.Attrs().Alias != mark && !(dev != nil && dev.Attrs().ParentIndex == far.Attrs().Index && far.Attrs().Alias == ""):
 		return fmt.Errorf("the worker has an interface %s already that is not this Pod's", i.Host.Interface)
@@ -37,7 +39,7 @@ func (r *round) ensureHost(i *links.Interface) error {
 		if dev, err = r.makeHost(i, name, w); err != nil {
 			return err
 		}
-		if far, err = w.nl.LinkByName(i.Host.Interface); err != nil {
+		if far, err = w.nl.LinkByName(farName); err != nil {
 			return fmt.Errorf("interface %s of the worker: %w", i.Host.Interface, err)
 		}
 	}
@@ -45,6 +47,9 @@ func (r *round) ensureHost(i *links.Interface) error {
 		if err := w.nl.LinkSetAlias(far, mark); err != nil {
 			return fmt.Errorf("mark interface %s of the worker: %w", i.Host.Interface, err)
 		}
+	}
+	if err := altNameOfHost(w, far, i.Host.Interface); err != nil {
+		return err
 	}
 	old, known := r.memory.get(k)
 	if i.MTU != 0 && far.Attrs().MTU != i.MTU && (!known || old.Spec.MTU != i.MTU) {
@@ -60,12 +65,24 @@ func (r *round) ensureHost(i *links.Interface) error {
 	return r.finish(i, dev, nil)
 }
 
+// altNameOfHost gives the worker's end a name that Linux takes only as an
+// alternative one.
+func altNameOfHost(w *hostNS, far netlink.Link, name string) error {
+	if Legal(name) || slices.Contains(far.Attrs().AltNames, AltName(name)) {
+		return nil
+	}
+	if err := w.nl.LinkAddAltName(far, AltName(name)); err != nil {
+		return fmt.Errorf("alternative name %s on the worker: %w", name, err)
+	}
+	return nil
+}
+
 func (r *round) makeHost(i *links.Interface, name string, w *hostNS) (netlink.Link, error) {
 	if err := r.clear(KeyOf(i), name); err != nil {
 		return nil, err
 	}
 	r.memory.forget(KeyOf(i).String())
-	veth, err := vethOf(i, name, i.Host.Interface)
+	veth, err := vethOf(i, name, LinuxName("host", i.Host.Interface))
 	if err != nil {
 		return nil, err
 	}

@@ -95,10 +95,20 @@ func (l *lab) deploy(t *testing.T, args ...string) string {
 	return l.c9s(t, append([]string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes"}, args...)...)
 }
 
+// args name the lab on the command line; one without a name is the only one of
+// its namespace.
+func (l *lab) args(command string) []string {
+	args := []string{command, "-n", l.ns}
+	if l.name != "" {
+		args = append(args, l.name)
+	}
+	return args
+}
+
 // status asks for the lab's state.
 func (l *lab) status(t *testing.T, args ...string) state {
 	t.Helper()
-	out, err := l.output(t, append([]string{"status", l.name, "-n", l.ns, "-o", "json"}, args...)...)
+	out, err := l.output(t, append(l.args("status"), append([]string{"-o", "json"}, args...)...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +135,7 @@ func (l *lab) output(t *testing.T, args ...string) ([]byte, error) {
 
 // in runs a command in a node.
 func (l *lab) in(ctx context.Context, node string, argv ...string) (string, error) {
-	return l.try(ctx, append([]string{"exec", node, "--lab", l.name, "-n", l.ns, "--"}, argv...)...)
+	return l.try(ctx, append([]string{"exec", node, "-n", l.ns, "--"}, argv...)...)
 }
 
 // eventually repeats a command in a node until its output has the text.

@@ -63,7 +63,9 @@ func stopAPIServer(t *testing.T, l *lab) {
 func partition(t *testing.T, l *lab) {
 	before := restarts(t, l)
 	a, b := l.Workers[0], l.Workers[1]
-	ip := func(worker string) string { return strings.TrimSpace(l.OnNode(t, worker, "sh", "-c", "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1")) }
+	ip := func(worker string) string {
+		return strings.TrimSpace(l.OnNode(t, worker, "sh", "-c", "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1"))
+	}
 	ipA, ipB := ip(a), ip(b)
 	rule := func(do, on, other string) {
 		// Pods of other workers come routed by them.
@@ -176,4 +178,3 @@ func killWorker(t *testing.T, l *lab) {
 	}
 	l.StartWorker(t, lost)
 }
-
