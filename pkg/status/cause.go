@@ -2,6 +2,8 @@ package status
 
 import "strings"
 
+const noImage = "its image cannot be pulled"
+
 // causes turns Kubernetes' words into what they mean here and what to do. The
 // first whose reason and text fit is taken.
 var causes = []struct {
@@ -11,8 +13,8 @@ var causes = []struct {
 	{"FailedCreate", "violates PodSecurity", "the namespace forbids privileged Pods, which the sidecar is; set its label pod-security.kubernetes.io/enforce=privileged or use another namespace"},
 	{"FailedCreate", "exceeded quota", "the namespace's quota is used up"},
 	{"FailedCreate", "", "the API server refuses the Pod"},
-	{"ImagePullBackOff", "", "its image cannot be pulled"},
-	{"ErrImagePull", "", "its image cannot be pulled"},
+	{"ImagePullBackOff", "", noImage},
+	{"ErrImagePull", "", noImage},
 	{"ErrImageNeverPull", "", "its image is not on the worker, and the pull policy is Never"},
 	{"InvalidImageName", "", "its image is no legal reference"},
 	{"CreateContainerConfigError", "", "something that the Pod refers to is missing"},
@@ -27,23 +29,38 @@ var causes = []struct {
 	{"Evicted", "", "the worker ran out of something and evicted it"},
 }
 
+// ownImage are the containers whose image is c9s' own.
+var ownImage = map[string]bool{PrepareContainer: true, WireContainer: true}
+
 // Cause says what keeps a Pod from getting ready, "" for nothing but time.
 func (p Progress) Cause() string {
-	if p.State == StateFailed || p.Reason != "" {
-		text := p.Reason
-		for _, c := range causes {
-			if c.reason == p.Reason && strings.Contains(p.Message, c.text) {
-				text = c.means
-				break
-			}
-		}
-		if p.Container == PrepareContainer {
-			text = "its files cannot be laid out"
-		}
-		if p.Message != "" {
-			text += " (" + strings.TrimSpace(p.Message) + ")"
-		}
-		return text
+	if p.State != StateFailed && p.Reason == "" {
+		return ""
 	}
-	return ""
+	text := p.Reason
+	for _, c := range causes {
+		if c.reason == p.Reason && strings.Contains(p.Message, c.text) {
+			text = c.means
+			break
+		}
+	}
+	switch {
+	case ownImage[p.Container] && text == noImage:
+		text = "the c9s image cannot be pulled; --image names another, c9s image push brings one into a registry"
+	case p.Container == PrepareContainer && p.ended():
+		text = "its files cannot be laid out"
+	case p.Container == WireContainer && p.ended():
+		text = "its sidecar ends"
+	case text == "":
+		text = "its Pod has failed"
+	}
+	if p.Message != "" {
+		text += " (" + strings.TrimSpace(p.Message) + ")"
+	}
+	return text
+}
+
+// ended tells that the reason is the end of a container.
+func (p Progress) ended() bool {
+	return p.Reason == "Error" || p.Reason == "CrashLoopBackOff" || p.Reason == "Completed" || p.Reason == "ContainerCannotRun"
 }

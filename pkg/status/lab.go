@@ -134,12 +134,18 @@ func Compute(f Facts) Lab {
 	for _, d := range f.Deployments {
 		deployments[d.Name] = d
 	}
-	services := map[string]*corev1.Service{}
+	services := map[string]nodeServices{}
 	for _, s := range f.Services {
-		services[s.Name] = s
+		name := s.Annotations[own.AnnotationNodeName]
+		of := services[name]
+		of.any = s
+		if s.Name == s.Labels[own.LabelNode] {
+			of.expose = s
+		}
+		services[name] = of
 	}
 	for _, n := range f.Directory.Nodes {
-		l.Nodes = append(l.Nodes, node(f, n, deployments[n.Pod], pods[n.Pod], services))
+		l.Nodes = append(l.Nodes, node(f, n, deployments[n.Pod], pods[n.Pod], services[n.Name]))
 	}
 	l.State = verdict(l)
 	return l
@@ -153,7 +159,11 @@ func Newer(a, b *corev1.Pod) bool {
 	return b.CreationTimestamp.Before(&a.CreationTimestamp)
 }
 
-func node(f Facts, n links.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod, services map[string]*corev1.Service) Node {
+// nodeServices are a node's own: the one for people, and any that has the node's
+// labels, which the Pod has of its primary only.
+type nodeServices struct{ expose, any *corev1.Service }
+
+func node(f Facts, n links.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod, services nodeServices) Node {
 	out := Node{Name: n.Name, Pod: n.Pod, IPv4: n.IPv4, IPv6: n.IPv6}
 	var events []corev1.Event
 	if pod != nil {
@@ -164,6 +174,10 @@ func node(f Facts, n links.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod,
 	if d != nil {
 		out.Kind, out.Source = d.Labels[own.LabelKind], d.Annotations[own.AnnotationSource]
 	}
+	if s := services.any; s != nil {
+		out.Kind, out.Source = s.Labels[own.LabelKind], s.Annotations[own.AnnotationSource]
+	}
+	out.Exposed = exposed(services.expose)
 	if pod == nil {
 		return out
 	}
@@ -177,11 +191,8 @@ func node(f Facts, n links.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod,
 	var containers map[string][]string
 	_ = json.Unmarshal([]byte(pod.Annotations[own.AnnotationContainers]), &containers)
 	for _, c := range pod.Spec.Containers {
-		if own := containers[n.Name]; len(own) > 0 && c.Name == own[0] {
+		if names := containers[n.Name]; len(names) > 0 && c.Name == names[0] {
 			out.Image = c.Image
-			if len(own[0]) > 0 {
-				out.Exposed = exposed(services[own[0]])
-			}
 		}
 	}
 	side, ok := f.Sidecars[n.Pod]

@@ -131,6 +131,9 @@ var lasting = map[string]bool{
 // containers reads the containers' states in the order in which they start.
 func (p *Progress) containers(pod *corev1.Pod) {
 	p.State = StatePulling
+	if len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses) == 0 {
+		return // the kubelet has said nothing yet
+	}
 	started := map[string]bool{}
 	for _, s := range pod.Status.InitContainerStatuses {
 		switch {
@@ -151,6 +154,7 @@ func (p *Progress) containers(pod *corev1.Pod) {
 			return
 		}
 	}
+	p.State = StateStarting
 	running := true
 	for _, s := range pod.Status.ContainerStatuses {
 		if p.trouble(s) {
@@ -160,8 +164,6 @@ func (p *Progress) containers(pod *corev1.Pod) {
 	}
 	if running && len(pod.Status.ContainerStatuses) > 0 {
 		p.State = StateBooting
-	} else {
-		p.State = StateStarting
 	}
 	if c := condition(pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue {
 		p.State = StateReady
@@ -222,7 +224,11 @@ const mountPatience = 15 * time.Second
 // mounts takes the kubelet's word on volumes that it cannot set up, which no
 // field of the Pod tells.
 func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
-	if p.State != StatePulling && p.State != StateStarting || p.Reason != "" {
+	if p.State != StatePulling || p.Reason != "" {
+		return
+	}
+	// The kubelet mounts first and makes the sandbox then: an older event is over.
+	if c := condition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionTrue {
 		return
 	}
 	for i := len(events) - 1; i >= 0; i-- {

@@ -1,0 +1,98 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/c9s-lab/c9s/sidecar/probe"
+)
+
+func ended(code int32, message string) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: message}}
+}
+
+func TestAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		state corev1.ContainerState
+		done  bool
+		err   string
+	}{
+		"works":         {ended(0, `{"version":"c9s.dev/probe/v1","kernel":"6.8.0"}`), true, ""},
+		"goes on":       {corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, false, ""},
+		"being made":    {corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}, false, ""},
+		"no image":      {corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such host"}}, true, "its image cannot be pulled (no such host)"},
+		"older image":   {ended(2, "Usage:"), true, "exit code 2"},
+		"no report":     {ended(0, "hello"), true, "cannot be read"},
+		"other version": {ended(0, `{"version":"c9s.dev/probe/v9"}`), true, "c9s.dev/probe/v9"},
+	} {
+		p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "probe", State: c.state}}}}
+		t.Run(name, func(t *testing.T) {
+			report, done, err := answer(p)
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if done != c.done || (c.err == "") != (err == nil) || !strings.Contains(text, c.err) {
+				t.Errorf("done %v, error %q", done, text)
+			}
+			if name == "works" && report.Kernel != "6.8.0" {
+				t.Errorf("report %+v", report)
+			}
+		})
+	}
+}
+
+// A probe goes to every worker that runs privileged Pods, and leaves nothing: no
+// Pod, and no namespace that it made.
+func TestProbe(t *testing.T) {
+	client := fake.NewClientset()
+	report, err := json.Marshal(answers(1450, probe.Macvlan).Report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		p := a.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+		p.Name = "c9s-probe-" + p.Spec.NodeName
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "probe", State: ended(0, string(report))}}
+		return false, p, nil
+	})
+	f := good()
+	f.Namespace = nil
+	f.Workers = append(f.Workers, worker("gk3-1"), worker("n3", tainted("k", "v")))
+	got, err := Prober{Client: client, Namespace: "demo", Image: "c9s:test", Timeout: 5 * time.Second}.Probe(t.Context(), f, Any())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || got["n1"].Err != nil || got["n2"].Report.MTU != 1450 {
+		t.Errorf("probes %+v: want those of n1 and n2", got)
+	}
+	ctx := context.Background()
+	if pods, _ := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{}); len(pods.Items) != 0 {
+		t.Errorf("%d Pods are left", len(pods.Items))
+	}
+	if all, _ := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{}); len(all.Items) != 0 {
+		t.Errorf("namespace %s is left", all.Items[0].Name)
+	}
+}
+
+func TestProbeNeverEnds(t *testing.T) {
+	client := fake.NewClientset()
+	f := good()
+	f.Workers = f.Workers[:1]
+	got, err := Prober{Client: client, Namespace: "demo", Image: "c9s:test", Timeout: 10 * time.Millisecond}.Probe(t.Context(), f, Any())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := got["n1"]; p.Err == nil || !strings.Contains(p.Err.Error(), "did not end within") {
+		t.Errorf("got %+v", p)
+	}
+}

@@ -1,0 +1,153 @@
+package status
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/sidecar/api"
+)
+
+func readyPod(name, node string) *corev1.Pod {
+	p := onWorker(inits(prepared, running(WireContainer)), devices(running(name)), with(corev1.PodReady, corev1.ConditionTrue, "", ""))
+	p.Name = name + "-1"
+	p.Labels = map[string]string{own.LabelPod: name, own.LabelKind: "linux"}
+	p.Annotations = map[string]string{own.AnnotationContainers: `{"` + node + `":["` + name + `"]}`}
+	p.Spec.Containers = []corev1.Container{{Name: name, Image: "frr:1"}}
+	return p
+}
+
+func nodeService(name, node, id, kind string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{own.LabelNode: id, own.LabelKind: kind},
+			Annotations: map[string]string{own.AnnotationNodeName: node, own.AnnotationSource: "topo.clab.yml:7"}},
+		Spec: corev1.ServiceSpec{ClusterIP: "10.96.1.1"},
+	}
+}
+
+func TestCompute(t *testing.T) {
+	r1, old := readyPod("r1", "R1"), readyPod("r1", "R1")
+	old.Name, old.DeletionTimestamp = "r1-0", new(metav1.Now())
+	started := metav1.NewTime(time.Unix(1, 0))
+	r1.Status.StartTime = &started
+	balanced := nodeService("r1", "R1", "r1", "frr")
+	balanced.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.9"}}
+	got := Compute(Facts{
+		Name: "demo", Namespace: "ns",
+		Directory:   links.Directory{Nodes: []links.DirectoryNode{{Name: "R1", Pod: "r1", IPv4: netip.MustParseAddr("172.20.20.2")}, {Name: "R2", Pod: "r2"}}},
+		Deployments: []*appsv1.Deployment{deployment(1)},
+		Pods:        []*corev1.Pod{r1, old},
+		Services:    []*corev1.Service{nodeService("r1-wire", "R1", "r1", "frr"), balanced, nodeService("edge", "R1", "r1", "frr")},
+		Sidecars: map[string]api.Status{"r1": {Programs: []api.Program{{Node: "R1", Result: stage.Result{Steps: []stage.StepResult{
+			{Index: 0}, {Index: 1, ExitCode: 2, Output: " no such file\n"}, {Index: 2, Running: true},
+		}}}}}},
+	})
+	want := []Node{
+		{
+			Name: "R1", Kind: "frr", Image: "frr:1", State: StateReady, Worker: "n1", Pod: "r1", PodName: "r1-1", Exposed: "192.0.2.9",
+			IPv4: netip.MustParseAddr("172.20.20.2"), Started: started.Time, Source: "topo.clab.yml:7",
+			Commands: []Command{{Step: 2, ExitCode: 2, Output: "no such file"}, {Step: 3, Running: true}},
+		},
+		{Name: "R2", Pod: "r2", State: StatePending},
+	}
+	if diff := cmp.Diff(want, got.Nodes, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+		t.Error(diff)
+	}
+	if got.State != LabDeploying || got.Version != Version {
+		t.Errorf("lab %s, version %s", got.State, got.Version)
+	}
+}
+
+// A chassis' containers and a group's members are not called as their Services, and
+// the Pod has the kind of its primary only.
+func TestComputeSharedPod(t *testing.T) {
+	p := readyPod("sr1", "SR1")
+	p.Annotations[own.AnnotationContainers] = `{"SR1":["sr1-a","sr1-1"],"SNIFFER":["sniffer"]}`
+	p.Spec.Containers = []corev1.Container{{Name: "sr1-a", Image: "sros:1"}, {Name: "sr1-1", Image: "sros:1"}, {Name: "sniffer", Image: "tools:1"}}
+	got := Compute(Facts{
+		Directory: links.Directory{Nodes: []links.DirectoryNode{{Name: "SNIFFER", Pod: "sr1"}, {Name: "SR1", Pod: "sr1"}}},
+		Pods:      []*corev1.Pod{p},
+		Services:  []*corev1.Service{nodeService("sr1", "SR1", "sr1", "sros"), nodeService("sniffer-wire", "SNIFFER", "sniffer", "linux")},
+	})
+	type facts struct{ Name, Kind, Image, Exposed string }
+	var have []facts
+	for _, n := range got.Nodes {
+		have = append(have, facts{n.Name, n.Kind, n.Image, n.Exposed})
+	}
+	want := []facts{{"SNIFFER", "linux", "tools:1", ""}, {"SR1", "sros", "sros:1", "10.96.1.1"}}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReasonsOfTheSidecar(t *testing.T) {
+	wiring := readyPod("r1", "R1")
+	wiring.Status = corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{prepared, notStarted(running(WireContainer))}}
+	booting := readyPod("r2", "R2")
+	booting.Status.Conditions = nil
+	got := Compute(Facts{
+		Directory: links.Directory{Nodes: []links.DirectoryNode{{Name: "R1", Pod: "r1"}, {Name: "R2", Pod: "r2"}}},
+		Pods:      []*corev1.Pod{wiring, booting},
+		Sidecars:  map[string]api.Status{"r1": {StartupReason: "waits for R2"}, "r2": {ReadyReason: "R3 is not heard"}},
+	})
+	for i, want := range []string{"waits for R2", "R3 is not heard"} {
+		if got.Nodes[i].Reason != want {
+			t.Errorf("%s: %q, want %q", got.Nodes[i].Name, got.Nodes[i].Reason, want)
+		}
+	}
+}
+
+func TestExposed(t *testing.T) {
+	service := func(cluster string, in ...corev1.LoadBalancerIngress) *corev1.Service {
+		return &corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: cluster}, Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: in}}}
+	}
+	for _, c := range []struct {
+		service *corev1.Service
+		want    string
+	}{
+		{service("10.96.0.1"), "10.96.0.1"},
+		{service("10.96.0.1", corev1.LoadBalancerIngress{IP: "192.0.2.1"}), "192.0.2.1"},
+		{service("10.96.0.1", corev1.LoadBalancerIngress{}, corev1.LoadBalancerIngress{Hostname: "lb.example.net"}), "lb.example.net"},
+		{service(corev1.ClusterIPNone), ""},
+		{nil, ""},
+	} {
+		if got := exposed(c.service); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	up, down := Link{Up: true}, Link{}
+	for name, c := range map[string]struct {
+		states []State
+		links  []Link
+		want   string
+	}{
+		"all ready":               {[]State{StateReady, StateReady}, []Link{up}, LabReady},
+		"a link down":             {[]State{StateReady, StateReady}, []Link{up, down}, LabDegraded},
+		"a node boots":            {[]State{StateReady, StateBooting}, []Link{up}, LabDegraded},
+		"a node is wired":         {[]State{StateBooting, StateWiring}, nil, LabDeploying},
+		"an old Pod goes":         {[]State{StateReady, StateTerminating}, []Link{down}, LabDeploying},
+		"a node failed":           {[]State{StateFailed, StatePending}, nil, LabFailed},
+		"stopped":                 {[]State{StateStopped, StateStopped}, []Link{down}, LabStopped},
+		"one stopped, a link too": {[]State{StateReady, StateStopped}, []Link{down}, LabDegraded},
+		"one stopped, no link":    {[]State{StateReady, StateStopped}, nil, LabReady},
+	} {
+		l := Lab{Links: c.links}
+		for _, s := range c.states {
+			l.Nodes = append(l.Nodes, Node{State: s})
+		}
+		if l.Settle(); l.State != c.want {
+			t.Errorf("%s: %s, want %s", name, l.State, c.want)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The parts of a Pod's status that Of goes by.
+
+func waiting(name, reason, message string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+}
+
+func running(name string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, Started: new(true), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+}
+
+func over(name string, code int32, reason, message string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message}}}
+}
+
+// crashing is a container that waits for its next start after its last end.
+func crashing(name string, code int32, reason string) corev1.ContainerStatus {
+	s := waiting(name, "CrashLoopBackOff", "back-off 40s")
+	s.RestartCount = 3
+	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}
+	return s
+}
+
+func notStarted(s corev1.ContainerStatus) corev1.ContainerStatus {
+	s.Started = new(false)
+	return s
+}
+
+var prepared = over(PrepareContainer, 0, "Completed", "")
+
+type podChange func(*corev1.Pod)
+
+func inits(list ...corev1.ContainerStatus) podChange {
+	return func(p *corev1.Pod) { p.Status.InitContainerStatuses = list }
+}
+
+func devices(list ...corev1.ContainerStatus) podChange {
+	return func(p *corev1.Pod) { p.Status.ContainerStatuses = list }
+}
+
+func with(t corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) podChange {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: t, Status: status, Reason: reason, Message: message})
+	}
+}
+
+var created = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// onWorker is a Pod that has a worker.
+func onWorker(changes ...podChange) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "r1-1", CreationTimestamp: metav1.NewTime(created)}, Spec: corev1.PodSpec{NodeName: "n1"}}
+	for _, c := range changes {
+		c(p)
+	}
+	return p
+}
+
+func event(reason, message string, after time.Duration) corev1.Event {
+	return corev1.Event{Reason: reason, Message: message, LastTimestamp: metav1.NewTime(created.Add(after))}
+}
+
+func deployment(replicas int32, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "r1"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas}}
+	for _, c := range changes {
+		c(d)
+	}
+	return d
+}
+
+func refused(message string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: message}}
+	}
+}
+
+func TestOf(t *testing.T) {
+	going := func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }
+	wired := inits(prepared, running(WireContainer))
+	for name, c := range map[string]struct {
+		d       *appsv1.Deployment
+		pod     *corev1.Pod
+		events  []corev1.Event
+		state   State
+		certain bool
+		cause   string // part of it; "-" for none
+	}{
+		"stopped":         {d: deployment(0), state: StateStopped, cause: "-"},
+		"being stopped":   {d: deployment(0), pod: onWorker(), state: StateTerminating, cause: "-"},
+		"nothing known":   {state: StatePending, cause: "-"},
+		"no Pod yet":      {d: deployment(1), state: StatePending, cause: "-"},
+		"Pod Security":    {d: deployment(1, refused(`pods "r1-1" is forbidden: violates PodSecurity "baseline:latest"`)), state: StateFailed, certain: true, cause: "forbids privileged Pods"},
+		"quota":           {d: deployment(1, refused("exceeded quota: small")), state: StateFailed, certain: true, cause: "quota is used up (exceeded quota: small)"},
+		"another refusal": {d: deployment(1, refused("admission webhook denied it")), state: StateFailed, certain: true, cause: "refuses the Pod"},
+		"no worker yet":   {pod: &corev1.Pod{}, state: StatePending, cause: "-"},
+		"unschedulable": {pod: func() *corev1.Pod {
+			p := &corev1.Pod{}
+			with(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available")(p)
+			return p
+		}(), state: StatePending, cause: "no worker can take it (0/3"},
+		"going": {pod: onWorker(going, wired, devices(running("r1"))), state: StateTerminating, cause: "-"},
+		"evicted": {pod: onWorker(func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "low on memory"
+		}), state: StateFailed, cause: "evicted it (low on memory)"},
+		"failed, no word":    {pod: onWorker(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), state: StateFailed, cause: "its Pod has failed"},
+		"on its worker":      {pod: onWorker(), state: StatePulling, cause: "-"},
+		"being made":         {pod: onWorker(inits(waiting(PrepareContainer, "PodInitializing", ""), waiting(WireContainer, "PodInitializing", "")), devices(waiting("r1", "PodInitializing", ""))), state: StatePulling, cause: "-"},
+		"laying out":         {pod: onWorker(inits(running(PrepareContainer), waiting(WireContainer, "PodInitializing", ""))), state: StatePreparing, cause: "-"},
+		"laid out":           {pod: onWorker(inits(prepared, waiting(WireContainer, "PodInitializing", ""))), state: StatePreparing, cause: "-"},
+		"wiring":             {pod: onWorker(inits(prepared, notStarted(running(WireContainer)))), state: StateWiring, cause: "-"},
+		"device being made":  {pod: onWorker(wired, devices(waiting("r1", "ContainerCreating", ""))), state: StateStarting, cause: "-"},
+		"one of two runs":    {pod: onWorker(wired, devices(running("sr1-a"), waiting("sr1-1", "ContainerCreating", ""))), state: StateStarting, cause: "-"},
+		"booting":            {pod: onWorker(wired, devices(running("r1"))), state: StateBooting, cause: "-"},
+		"ready":              {pod: onWorker(wired, devices(running("r1")), with(corev1.PodReady, corev1.ConditionTrue, "", "")), state: StateReady, cause: "-"},
+		"host network":       {pod: onWorker(inits(prepared), devices(running("r1")), with(corev1.PodReady, corev1.ConditionTrue, "", "")), state: StateReady, cause: "-"},
+		"first pull":         {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "i/o timeout"))), state: StateStarting, cause: "its image cannot be pulled (i/o timeout)"},
+		"no such image":      {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "manifest: not found"))), state: StateFailed, certain: true, cause: "cannot be pulled"},
+		"pull denied":        {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "unauthorized"))), state: StateFailed, certain: true, cause: "unauthorized"},
+		"pulls again":        {pod: onWorker(wired, devices(waiting("r1", "ImagePullBackOff", "Back-off pulling image"))), state: StateFailed, certain: true, cause: "its image cannot be pulled"},
+		"c9s image":          {pod: onWorker(inits(waiting(PrepareContainer, "ImagePullBackOff", "no such host"))), state: StateFailed, certain: true, cause: "the c9s image cannot be pulled; --image names another"},
+		"missing Secret":     {pod: onWorker(wired, devices(waiting("r1", "CreateContainerConfigError", `secret "s" not found`))), state: StateFailed, certain: true, cause: `is missing (secret "s" not found)`},
+		"bad files":          {pod: onWorker(inits(over(PrepareContainer, 1, "Error", "digest differs"))), state: StateFailed, certain: true, cause: "its files cannot be laid out (it ended with exit code 1: digest differs)"},
+		"sidecar crashes":    {pod: onWorker(inits(prepared, crashing(WireContainer, 2, "Error"))), state: StateFailed, certain: true, cause: "its sidecar ends (it ended with exit code 2)"},
+		"device crashes":     {pod: onWorker(wired, devices(crashing("r1", 1, "Error"))), state: StateFailed, certain: true, cause: "ends again and again (it ended with exit code 1)"},
+		"device out of room": {pod: onWorker(wired, devices(crashing("r1", 137, "OOMKilled"))), state: StateFailed, certain: true, cause: "more memory than its limit"},
+		"device has ended":   {pod: onWorker(wired, devices(over("r1", 0, "Completed", ""))), state: StateFailed, cause: "exit code 0"},
+		"mount, just now":    {pod: onWorker(), events: []corev1.Event{event("FailedMount", `secret "x" not found`, 2*time.Second)}, state: StatePulling, cause: "were the Secrets applied?"},
+		"mount, for long":    {pod: onWorker(), events: []corev1.Event{event("FailedMount", `secret "x" not found`, time.Minute)}, state: StateFailed, certain: true, cause: "is missing"},
+		"no KVM":             {pod: onWorker(), events: []corev1.Event{event("FailedMount", `hostPath type check failed: /dev/kvm is not a character device`, time.Minute)}, state: StateFailed, certain: true, cause: "nested virtualisation"},
+		"mounted since": {pod: onWorker(with(corev1.PodReadyToStartContainers, corev1.ConditionTrue, "", "")),
+			events: []corev1.Event{event("FailedMount", `secret "x" not found`, time.Minute)}, state: StatePulling, cause: "-"},
+		"no sandbox":       {pod: onWorker(), events: []corev1.Event{event("FailedCreatePodSandBox", "no IP addresses", time.Minute)}, state: StatePulling, cause: "no IP addresses"},
+		"the latest event": {pod: onWorker(), events: []corev1.Event{event("FailedMount", "old", 0), event("FailedMount", "new", time.Second), event("BackOff", "x", time.Second)}, state: StatePulling, cause: "new"},
+		"an old event":     {pod: onWorker(wired, devices(running("r1"))), events: []corev1.Event{event("FailedMount", "x", time.Minute)}, state: StateBooting, cause: "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Of(c.d, c.pod, c.events)
+			if got.State != c.state || got.Certain != c.certain {
+				t.Errorf("state %s, certain %v; want %s, %v", got.State, got.Certain, c.state, c.certain)
+			}
+			if cause := got.Cause(); c.cause == "-" && cause != "" || c.cause != "-" && !strings.Contains(cause, c.cause) {
+				t.Errorf("cause %q, want %q", cause, c.cause)
+			}
+		})
+	}
+}
+
+func TestRestarts(t *testing.T) {
+	one, two := running("sr1-a"), running("sr1-1")
+	one.RestartCount, two.RestartCount = 1, 2
+	first, second := metav1.NewTime(created), metav1.NewTime(created.Add(time.Minute))
+	one.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{FinishedAt: second}
+	two.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{FinishedAt: first}
+	side := running(WireContainer)
+	side.RestartCount = 9
+	got := Of(nil, onWorker(inits(prepared, side), devices(one, two)), nil)
+	if got.Restarts != 3 || !got.LastExit.Equal(second.Time) {
+		t.Errorf("restarts %d, last exit %s: those of devices count", got.Restarts, got.LastExit)
+	}
+}
+
+func TestNewer(t *testing.T) {
+	at := func(seconds int, going bool) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created.Add(time.Duration(seconds) * time.Second))}}
+		if going {
+			p.DeletionTimestamp = new(metav1.Now())
+		}
+		return p
+	}
+	for name, c := range map[string]struct {
+		a, b *corev1.Pod
+		want bool
+	}{
+		"younger":         {at(2, false), at(1, false), true},
+		"older":           {at(1, false), at(2, false), false},
+		"older, not gone": {at(1, false), at(2, true), true},
+		"both going":      {at(2, true), at(1, true), true},
+	} {
+		if got := Newer(c.a, c.b); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
