@@ -85,7 +85,7 @@ func TestImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.OS != "linux" || config.Architecture != "arm64" || !slices.Equal(config.Config.Entrypoint, []string{"/c9s"}) {
+	if config.OS != "linux" || config.Architecture != "arm64" || !slices.Equal(config.Config.Entrypoint, []string{"/" + Programs[1].Path}) {
 		t.Errorf("config %+v", config)
 	}
 	if !config.Created.IsZero() {
@@ -110,7 +110,7 @@ func TestImage(t *testing.T) {
 			t.Errorf("%s holds %q", header.Name, body)
 		}
 	}
-	if !slices.Equal(paths, []string{"c9s-sidecar", "c9s"}) {
+	if !slices.Equal(paths, []string{Programs[0].Path, Programs[1].Path}) {
 		t.Errorf("layers %v", paths)
 	}
 	if _, err := Image(amd64, "1.0", []Binary{{Program: Programs[0], File: filepath.Join(t.TempDir(), "none")}}); err == nil || !strings.Contains(err.Error(), "c9s-sidecar") {

@@ -1,0 +1,139 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/status"
+)
+
+// object is one of the Pod "r1" (or of the lab, for pod ""), with fields below
+// spec.
+func object(pod string, spec map[string]any) map[string]any {
+	return map[string]any{
+		"metadata": map[string]any{
+			"labels":      map[string]any{own.LabelPod: pod},
+			"annotations": map[string]any{own.AnnotationNodeName: "R1,Sniffer"},
+		},
+		"spec": spec,
+	}
+}
+
+// deploymentOf has one container with an image, and says how links reach it.
+func deploymentOf(mode, image string, replicas int64) map[string]any {
+	o := object("r1", map[string]any{
+		"replicas": replicas,
+		"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "r1", "image": image}}}},
+	})
+	o["metadata"].(map[string]any)["annotations"].(map[string]any)[own.AnnotationLinkApply] = mode
+	return o
+}
+
+func TestJudgeDiff(t *testing.T) {
+	links := func(mode string) []ObjectDiff {
+		return []ObjectDiff{
+			{"Deployment/r1", deploymentOf(mode, "frr:1", 1), deploymentOf(mode, "frr:1", 1)},
+			{"ConfigMap/r1-links", object("r1", map[string]any{"n": "1"}), object("r1", map[string]any{"n": "2"})},
+		}
+	}
+	staged := func(digest string) map[string]any {
+		o := deploymentOf("live", "frr:1", 1)
+		o["spec"].(map[string]any)["template"].(map[string]any)["metadata"] = map[string]any{"annotations": map[string]any{own.AnnotationStaged: digest}}
+		return o
+	}
+	same := ObjectDiff{"Deployment/r1", deploymentOf("live", "frr:1", 1), deploymentOf("live", "frr:1", 1)}
+	for name, c := range map[string]struct {
+		objects []ObjectDiff
+		action  Action
+		why     string
+		changed int
+	}{
+		"nothing":        {[]ObjectDiff{same}, ActionNone, "", 0},
+		"links, live":    {links("live"), ActionLive, "links", 1},
+		"links, restart": {links("restart"), ActionRestart, "links", 1},
+		"links, new Pod": {links("recreate"), ActionRecreate, "links", 1},
+		"links, no word": {links(""), ActionLive, "links", 1},
+		"image":          {[]ObjectDiff{{"Deployment/r1", deploymentOf("live", "frr:1", 1), deploymentOf("live", "frr:2", 1)}}, ActionRecreate, "image", 1},
+		"files":          {[]ObjectDiff{{"Deployment/r1", staged("a"), staged("b")}}, ActionRecreate, "files or commands", 1},
+		"stopped":        {[]ObjectDiff{{"Deployment/r1", deploymentOf("live", "frr:1", 0), deploymentOf("live", "frr:1", 1)}}, ActionStart, "it was stopped", 1},
+		"new":            {[]ObjectDiff{{"Deployment/r1", nil, deploymentOf("live", "frr:1", 1)}, {"ConfigMap/r1-links", nil, object("r1", nil)}}, ActionCreate, "new", 2},
+		"gone":           {[]ObjectDiff{{"Deployment/r1", deploymentOf("live", "frr:1", 1), nil}}, ActionDelete, "gone from the topology", 1},
+		"a Service":      {[]ObjectDiff{same, {"Service/r1", nil, object("r1", nil)}}, ActionLive, "services", 1},
+		"a certificate":  {[]ObjectDiff{same, {"Secret/r1-tls", nil, object("r1", nil)}}, ActionLive, "certificate", 1},
+		"image and links": {append(links("live")[1:], ObjectDiff{"Deployment/r1", deploymentOf("live", "frr:1", 1), deploymentOf("live", "frr:2", 1)}),
+			ActionRecreate, "image,links", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := judgeDiff(c.objects)
+			if len(d.Nodes) != 1 {
+				t.Fatalf("%d Pods", len(d.Nodes))
+			}
+			n := d.Nodes[0]
+			if n.Action != c.action || strings.Join(n.Why, ",") != c.why || !slices.Equal(n.Nodes, []string{"R1", "Sniffer"}) {
+				t.Errorf("%s %v, nodes %v; want %s %s", n.Action, n.Why, n.Nodes, c.action, c.why)
+			}
+			if len(d.Objects) != c.changed || d.Lab {
+				t.Errorf("%d objects change, the lab's %v; want %d", len(d.Objects), d.Lab, c.changed)
+			}
+			stops := c.action == ActionRestart || c.action == ActionRecreate || c.action == ActionDelete
+			if got := len(d.Disruptive()) == 1; got != stops {
+				t.Errorf("stops a device: %v", got)
+			}
+		})
+	}
+}
+
+func TestJudgeDiffOfTheLab(t *testing.T) {
+	for named, names := range map[string]bool{"ConfigMap/c9s-directory": true, "ConfigMap/c9s-directory-1": true, "Role/c9s-controller": false} {
+		d := judgeDiff([]ObjectDiff{{named, object("", map[string]any{"n": "1"}), object("", map[string]any{"n": "2"})}})
+		if !d.Lab || d.names != names || len(d.Nodes) != 0 {
+			t.Errorf("%s: %+v", named, d)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	pod := func(p status.Progress) []PodProgress { return []PodProgress{{Pod: "r1", Progress: p}} }
+	lost := status.Progress{State: status.StatePending, Reason: "Unschedulable"}
+	for name, c := range map[string]struct {
+		pods          []PodProgress
+		since         time.Duration // how long ago it was first unschedulable; 0 for never
+		failed, ready bool
+	}{
+		"ready":                    {pod(status.Progress{State: status.StateReady}), 0, false, true},
+		"stopped":                  {pod(status.Progress{State: status.StateStopped}), 0, false, true},
+		"booting":                  {pod(status.Progress{State: status.StateBooting}), 0, false, false},
+		"failed, perhaps":          {pod(status.Progress{State: status.StateFailed}), 0, false, false},
+		"failed, certainly":        {pod(status.Progress{State: status.StateFailed, Certain: true}), 0, true, false},
+		"no worker, at first":      {pod(lost), 0, false, false},
+		"no worker, for a while":   {pod(lost), unschedulable - time.Second, false, false},
+		"no worker, for too long":  {pod(lost), unschedulable + time.Second, true, false},
+		"ready, but just restarts": {pod(status.Progress{State: status.StateReady, LastExit: now.Add(-time.Second)}), 0, false, false},
+		"ready, restarted once":    {pod(status.Progress{State: status.StateReady, LastExit: now.Add(-time.Minute)}), 0, false, true},
+		"a worker was found":       {pod(status.Progress{State: status.StatePulling}), time.Hour, false, false},
+	} {
+		pending := map[string]time.Time{}
+		if c.since > 0 {
+			pending["r1"] = now.Add(-c.since)
+		}
+		failed, ready := judge(c.pods, pending, now)
+		if (len(failed) > 0) != c.failed || ready != c.ready {
+			t.Errorf("%s: failed %v, ready %v", name, failed, ready)
+		}
+		if _, still := pending["r1"]; still != (c.pods[0].Reason == "Unschedulable") {
+			t.Errorf("%s: waits for a worker: %v", name, still)
+		}
+	}
+}
+
+func TestFailureError(t *testing.T) {
+	f := Failure{PodProgress: PodProgress{Nodes: []string{"R1"}, Source: "topo.clab.yml:7", Progress: status.Progress{State: status.StateFailed, Reason: "CrashLoopBackOff"}}, Log: "one\ntwo\n"}
+	const want = "node R1 (topo.clab.yml:7): failed, its container ends again and again\n    | one\n    | two"
+	if got := f.Error(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
