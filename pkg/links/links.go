@@ -71,10 +71,10 @@ type Interface struct {
 	// Bridge is the master, for a port of a bridge node.
 	Bridge string `json:"bridge,omitempty"`
 	// Exactly one of the following is set; a dummy has Dummy.
-	Wire    *Wire      `json:"wire,omitempty"`
-	Local   *Local     `json:"local,omitempty"`
-	Host    *Host      `json:"host,omitempty"`
-	Macvlan *Macvlan   `json:"macvlan,omitempty"`
+	Wire    *Wire        `json:"wire,omitempty"`
+	Local   *Local       `json:"local,omitempty"`
+	Host    *Host        `json:"host,omitempty"`
+	Macvlan *Macvlan     `json:"macvlan,omitempty"`
 	VXLAN   *cable.VXLAN `json:"vxlan,omitempty"`
 	// Stitch tells that VXLAN is a device of its own, joined to the interface by
 	// tc, rather than the interface itself.
@@ -99,8 +99,8 @@ type Wire struct {
 // Local leads to another interface of the same Pod.
 type Local struct {
 	ID            cable.WireID `json:"id"`
-	PeerNode      string     `json:"peerNode"`
-	PeerInterface string     `json:"peerInterface"`
+	PeerNode      string       `json:"peerNode"`
+	PeerInterface string       `json:"peerInterface"`
 	// Impairment of what this end sends; nil for none.
 	Impairment *cable.Impairment `json:"impairment,omitempty"`
 }

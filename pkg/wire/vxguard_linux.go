@@ -67,7 +67,8 @@ type vxFamily struct {
 
 // rule drops what comes to the port from anyone but the sources.
 func (f vxFamily) rule(c *nftables.Conn, t *nftables.Table, chain *nftables.Chain, want map[vxSource]bool, port int) error {
-	set := &nftables.Set{Table: t, Name: f.name, KeyType: nftables.MustConcatSetType(f.kind, nftables.TypeInteger), Concatenation: true}
+	set := &nftables.Set{Table: t, Name: f.name, KeyType: nftables.MustConcatSetType(f.kind, nftables.TypeInteger), Concatenation: true,
+		ID: uint32(f.proto)} // within the transaction; the library counts without a lock
 	var elements []nftables.SetElement
 	for s := range want {
 		if s.from.Is4() == (f.proto == unix.NFPROTO_IPV4) {

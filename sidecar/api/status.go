@@ -91,8 +91,8 @@ type Interface struct {
 	// Wire is the number of its wire or of its local link, PeerNode and
 	// PeerInterface name the far end; none of them for other kinds.
 	Wire          cable.WireID `json:"wire,omitempty"`
-	PeerNode      string     `json:"peerNode,omitempty"`
-	PeerInterface string     `json:"peerInterface,omitempty"`
+	PeerNode      string       `json:"peerNode,omitempty"`
+	PeerInterface string       `json:"peerInterface,omitempty"`
 	// State is made, held (waiting for other nodes), elsewhere (the device moved
 	// it to a namespace of its own) or failed.
 	State string `json:"state"`

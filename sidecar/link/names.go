@@ -62,7 +62,9 @@ const ownerAltPrefix = "clab-o-"
 
 // LegName is the name of the leg of a wire. suffix tells two legs of one wire
 // apart, where both ends are in this Pod: "a" or "b".
-func LegName(id cable.WireID, suffix string) string { return fmt.Sprintf("%sl%d%s", Prefix, id, suffix) }
+func LegName(id cable.WireID, suffix string) string {
+	return fmt.Sprintf("%sl%d%s", Prefix, id, suffix)
+}
 
 // helper is the name of a helper interface that has no wire id: 'd' dummy leg,
 // 'g' leg on the management network, 'x' stitched leg, 'w' stitched VXLAN.
