@@ -54,6 +54,9 @@ func newController(client kubernetes.Interface, o Options) *controller {
 // settle is how long changes are gathered before they are looked at.
 const settle = 300 * time.Millisecond
 
+// again is how soon a write that failed is tried anew.
+const again = 3 * time.Second
+
 // lead does the work while this process holds the lease.
 func (c *controller) lead(ctx context.Context) error {
 	c.log.Info("leading", "namespace", c.o.Namespace)
@@ -111,6 +114,7 @@ func (c *controller) lead(ctx context.Context) error {
 		if err := p.publish(ctx, lab, pods); err != nil && ctx.Err() == nil {
 			c.log.Warn("writing", "error", err)
 			c.metrics.failures.Inc()
+			time.AfterFunc(again, poke)
 		}
 		select {
 		case <-ctx.Done():

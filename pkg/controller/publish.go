@@ -111,8 +111,8 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 	if same(now, p.addresses) {
 		return nil
 	}
-	if wait := addressesEvery - time.Since(p.written); wait > 0 {
-		time.Sleep(wait)
+	if err := pause(ctx, addressesEvery-time.Since(p.written)); err != nil {
+		return err
 	}
 	if err := p.patch(ctx, own.AddressesConfigMap, links.AddressesFile, links.Addresses{Version: links.AddressesVersion, Pods: now}); err != nil {
 		return err
@@ -182,14 +182,27 @@ func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 	if s == p.statusShape {
 		return nil
 	}
-	if wait := statusEvery - time.Since(p.statusWritten); wait > 0 {
-		time.Sleep(wait)
+	if err := pause(ctx, statusEvery-time.Since(p.statusWritten)); err != nil {
+		return err
 	}
 	if err := p.patch(ctx, own.StatusConfigMap, status.Key, l); err != nil {
 		return err
 	}
 	p.statusShape, p.statusWritten = s, time.Now()
 	return nil
+}
+
+// pause keeps writes apart, and ends with ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // shape is what of a status is worth a write.
