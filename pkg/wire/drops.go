@@ -26,12 +26,13 @@ const (
 	dropImpairLoss                    // impairment: loss
 	dropImpairQueue                   // impairment: more than the rate's queue holds
 	dropOverrun                       // the kernel's queue before us was full
+	dropKernel                        // the kernel had no room, or knew it for a stranger's
 	dropReasons
 )
 
 var dropNames = [dropReasons]string{"malformed", "stranger", "rate", "forged", "replay", "unknown-pod", "refused",
 	"no-session", "address", "token", "wire", "duplicate", "incomplete", "no-peer", "down", "queue", "size",
-	"impairment-loss", "impairment-queue", "overrun"}
+	"impairment-loss", "impairment-queue", "overrun", "kernel"}
 
 // dropCounters counts by reason.
 type dropCounters [dropReasons]atomic.Uint64

@@ -64,6 +64,10 @@ type engine struct {
 	sessions map[uint32]*session
 	attempts uint32
 	secret   [32]byte
+	prefix   uint16 // of our sessions' numbers, never 0
+	// phase puts the heartbeats of all Pods on the wall clock's multiples of
+	// beatEvery: those of a Pod's peers come together and wake it once.
+	phase    time.Duration
 	nextBeat time.Duration
 	lastTick time.Duration
 	bucket   struct {
@@ -75,6 +79,9 @@ type engine struct {
 func (e *engine) init() {
 	e.peers, e.sessions = map[string]*peer{}, map[uint32]*session{}
 	rand.Read(e.secret[:])
+	e.prefix = binary.BigEndian.Uint16(e.secret[:2])
+	rand.Read(e.secret[:2])
+	e.prefix = max(e.prefix, 1)
 	e.bucket.tokens = helloRate
 }
 
@@ -225,10 +232,7 @@ func (e *engine) tick() time.Duration {
 	e.lastTick = now
 	beat := now >= e.nextBeat
 	if beat {
-		e.nextBeat += beatEvery
-		if e.nextBeat <= now {
-			e.nextBeat = now + beatEvery
-		}
+		e.nextBeat = now + beatEvery - (now+e.phase)%beatEvery
 	}
 	due := e.nextBeat
 	for _, p := range e.peers {

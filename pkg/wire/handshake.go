@@ -52,12 +52,15 @@ func (e *engine) hello(kind msgType, p *peer) *hello {
 		wires: uint32(len(p.wires)), digest: digest(p.wires)}
 }
 
+// newSessionID chooses a number that begins with the process's prefix, by which
+// the kernel knows the datagrams of strangers.
 func (e *engine) newSessionID() uint32 {
 	for {
 		var b [4]byte
 		rand.Read(b[:])
+		binary.BigEndian.PutUint16(b[:], e.prefix)
 		id := binary.BigEndian.Uint32(b[:])
-		if id != 0 && e.sessions[id] == nil {
+		if e.sessions[id] == nil {
 			return id
 		}
 	}

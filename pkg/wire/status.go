@@ -24,7 +24,7 @@ func (f *Fabric) Status() Status {
 		if s.Dropped == nil {
 			s.Dropped = map[string]uint64{}
 		}
-		s.Dropped[dropNames[dropOverrun]] = uint64(n)
+		s.Dropped[dropNames[dropKernel]] = uint64(n)
 	}
 	for _, w := range f.wires {
 		s.Wires = append(s.Wires, f.wireStatus(w))

@@ -78,6 +78,46 @@ func (s *underlaySocket) setup(port int, mark uint32, offload bool) error {
 	return nil
 }
 
+// admit has the kernel drop what is of no session and no hello of the lab, before
+// it is queued or anybody is woken. It sees the first 16 bits of the session's
+// number only; all else is looked at later.
+func (s *underlaySocket) admit(tag uint64, prefix uint16) error {
+	const udp = udpHeaderLen // a socket's filter sees the UDP header
+	load := func(size uint16, at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | size | unix.BPF_ABS, K: udp + at}
+	}
+	unless := func(v uint32, skip uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: skip, K: v}
+	}
+	atLeast := func(v uint32, no uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jf: no, K: v}
+	}
+	const drop, pass = 0, 1 << 20
+	//	0 type        1 >= hello? else 7   2 >= heartbeat? then 7
+	//	3-6 the tag   7 >= data? else 11   8 <= probe's answer? else 11
+	//	9 the session's prefix  10 equal?  11 drop  12 pass
+	prog := []unix.SockFilter{
+		load(unix.BPF_B, 0),
+		atLeast(uint32(typeByte(msgHello)), 5),
+		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, Jt: 4, K: uint32(typeByte(msgHeartbeat))},
+		load(unix.BPF_W, 8),
+		unless(uint32(tag>>32), 6),
+		load(unix.BPF_W, 12),
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 5, Jf: 4, K: uint32(tag)},
+		atLeast(uint32(typeByte(msgData)), 3),
+		{Code: unix.BPF_JMP | unix.BPF_JGT | unix.BPF_K, Jt: 2, K: uint32(typeByte(msgProbeAck))},
+		load(unix.BPF_H, 4),
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: 1, K: uint32(prefix)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: drop},
+		{Code: unix.BPF_RET | unix.BPF_K, K: pass},
+	}
+	f := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+	if err := unix.SetsockoptSockFprog(s.fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &f); err != nil {
+		return fmt.Errorf("filter of the wire's socket: %w", err)
+	}
+	return nil
+}
+
 // send sends one control datagram.
 func (s *underlaySocket) send(to netip.AddrPort, b []byte) error {
 	raw := toRaw(to)
