@@ -38,7 +38,12 @@ plain: ## Build bin/c9s without the hooks, in any case
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/c9s ./cmd/c9s
 
 .PHONY: demo
-demo: plain ## Render the demo lab (testdata/demo) into demo/ and show what is in it
+demo: plain ## Render the demo lab, then run it: here in a cluster of its own, or with CLUSTER=current in yours
+	@PATH="$(CURDIR)/bin:$$PATH" sh testdata/demo/demo.sh demo
+	@PATH="$(CURDIR)/bin:$$PATH" MAKE="$(MAKE)" sh testdata/demo/run.sh $(or $(CLUSTER),here) $(IMAGE)
+
+.PHONY: demo-render
+demo-render: plain ## The first half of the demo: needs no cluster
 	@PATH="$(CURDIR)/bin:$$PATH" sh testdata/demo/demo.sh demo
 
 .PHONY: test

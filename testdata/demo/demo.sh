@@ -22,6 +22,3 @@ c9s plan "$topo" --node R1 --planner builtin 2>/dev/null
 say "The picture: $out/demo.html (also: c9s graph $topo)"
 c9s graph "$topo" -o html >"$out/demo.html" 2>/dev/null
 c9s graph "$topo" 2>/dev/null
-
-say "To run it in the cluster of your current context"
-echo "kubectl apply -k $out && kubectl apply -k $out/secrets"

@@ -1,0 +1,151 @@
+package lab
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/c9s-lab/c9s/test/cluster/testcluster"
+)
+
+const costNodes = 20
+
+// writesANode is the most that a deploy may cost the API server, all told: what
+// c9s, the kubelets and Kubernetes' own controllers write.
+const writesANode = 20
+
+// What a lab costs beside as many plain Pods of the same image: time and writes,
+// measured in one run.
+func TestCost(t *testing.T) {
+	c := testcluster.Shared(t)
+
+	// Plain Pods first, so that the image is on the workers for both.
+	warm := c.Namespace(t)
+	c.Apply(t, warm, plainPods(6))
+	waitPlain(t, c, warm, 6)
+	ns := c.Namespace(t)
+	before := writes(t, c)
+	began := time.Now()
+	c.Apply(t, ns, plainPods(costNodes))
+	waitPlain(t, c, ns, costNodes)
+	plain := time.Since(began)
+	plainWrites := float64(writes(t, c)-before) / costNodes
+	c.RemoveNamespace(t, ns)
+	c.RemoveNamespace(t, warm)
+
+	l := newLab(t, ring(t, costNodes), "cost")
+	before = writes(t, c)
+	began = time.Now()
+	l.deploy(t)
+	took := time.Since(began)
+	perNode := float64(writes(t, c)-before) / costNodes
+	l.ready(t, 30*time.Second)
+	t.Logf("%d nodes ready in %s (%.1f writes a node), as many plain Pods in %s (%.1f writes)", costNodes, took.Round(100*time.Millisecond), perNode, plain.Round(100*time.Millisecond), plainWrites)
+	if perNode > writesANode {
+		t.Errorf("%.1f API writes a node, want %d at most", perNode, writesANode)
+	}
+
+	// A lab at rest costs nothing: only leases are renewed.
+	time.Sleep(10 * time.Second)
+	quiet := labWrites(t, c)
+	time.Sleep(time.Minute)
+	if n := labWrites(t, c) - quiet; n > 0 {
+		t.Errorf("%d writes of Pods, ConfigMaps and Events in a converged minute", n)
+	}
+	l.destroyed(t)
+}
+
+func plainPods(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: p%[1]d, labels: {app: p%[1]d}}
+spec:
+  selector: {matchLabels: {app: p%[1]d}}
+  template:
+    metadata: {labels: {app: p%[1]d}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      nodeSelector: {kubernetes.io/os: linux}
+      containers: [{name: main, image: %[2]q}]
+`, i, goodImage)
+	}
+	return b.String()
+}
+
+func waitPlain(t *testing.T, c *testcluster.Cluster, ns string, n int) {
+	t.Helper()
+	for i := range n {
+		c.WaitAvailable(t, ns, fmt.Sprintf("p%d", i))
+	}
+}
+
+// ring is a topology of n hosts in a ring.
+func ring(t *testing.T, n int) string {
+	t.Helper()
+	var nodes, links strings.Builder
+	for i := range n {
+		fmt.Fprintf(&nodes, "    n%d: {}\n", i)
+		fmt.Fprintf(&links, "    - endpoints: [\"n%d:eth1\", \"n%d:eth2\"]\n", i, (i+1)%n)
+	}
+	file := filepath.Join(t.TempDir(), "cost.clab.yml")
+	text := fmt.Sprintf("name: cost\ntopology:\n  defaults: {kind: linux, image: %q}\n  nodes:\n%s  links:\n%s", goodImage, nodes.String(), links.String())
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+var requestLine = regexp.MustCompile(`^apiserver_request_total\{(.*)\} (\S+)$`)
+
+// requests sums the API server's own count of requests that meet a condition.
+func requests(t *testing.T, c *testcluster.Cluster, counts func(labels string) bool) int {
+	t.Helper()
+	data, err := c.Typed.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	lines := bufio.NewScanner(strings.NewReader(string(data)))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		m := requestLine.FindStringSubmatch(lines.Text())
+		if m == nil || !counts(m[1]) {
+			continue
+		}
+		n, err := strconv.ParseFloat(m[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return int(sum)
+}
+
+var writeVerb = regexp.MustCompile(`verb="(POST|PUT|PATCH|APPLY|DELETE|DELETECOLLECTION)"`)
+
+// notWorth are requests that come without a lab too, or change nothing.
+var notWorth = regexp.MustCompile(`resource="(leases|tokenreviews|subjectaccessreviews|selfsubjectaccessreviews)"|subresource="(token|exec|proxy)"|resource="nodes"|dry_run="[^"]+"|code="(404|409)"`)
+
+func writes(t *testing.T, c *testcluster.Cluster) int {
+	return requests(t, c, func(labels string) bool { return writeVerb.MatchString(labels) && !notWorth.MatchString(labels) })
+}
+
+var ofLabs = regexp.MustCompile(`resource="(pods|configmaps|events|services|deployments)"`)
+
+func labWrites(t *testing.T, c *testcluster.Cluster) int {
+	return requests(t, c, func(labels string) bool {
+		return writeVerb.MatchString(labels) && ofLabs.MatchString(labels) && !notWorth.MatchString(labels)
+	})
+}
