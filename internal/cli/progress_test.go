@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/status"
+)
+
+func podAt(node string, state status.State, reason, message string) cluster.PodProgress {
+	return cluster.PodProgress{Pod: strings.ToLower(node), Nodes: []string{node}, Source: "topo.clab.yml:7",
+		Progress: status.Progress{State: state, Reason: reason, Message: message}}
+}
+
+// course is a deploy as progress is told of it.
+func course(p *progress) {
+	p.lab("demo", "ns", "here")
+	p.object(cluster.Change{Action: "applied", Object: "Deployment/r1"})
+	p.object(cluster.Change{Action: "pruned", Object: "Service/r9"})
+	p.applied(false, 1500*time.Millisecond)
+	r2 := podAt("R2", status.StateStarting, "ErrImagePull", "i/o timeout\nafter 30 s")
+	for _, pods := range [][]cluster.PodProgress{
+		{podAt("R1", status.StatePending, "", ""), podAt("R2", status.StatePending, "", "")},
+		{podAt("R1", status.StateBooting, "", ""), r2},
+		{podAt("R1", status.StateBooting, "", ""), r2}, // nothing new
+		{podAt("R1", status.StateReady, "", ""), podAt("R2", status.StateReady, "", "")},
+	} {
+		p.progress(pods)
+	}
+	p.ready(9500 * time.Millisecond)
+}
+
+func TestProgressInAPipe(t *testing.T) {
+	var out, err bytes.Buffer
+	course(newProgress(IO{Out: &out, Err: &err}, false))
+	const want = `lab demo in namespace ns (context here)
+  Service/r9 pruned
+  1 object applied (1.5 s)
+  R1                   booting
+  R2                   starting: its image cannot be pulled (i/o timeout
+  R1                   ready
+  R2                   ready
+lab demo is ready (9.5 s)
+`
+	if diff := cmp.Diff(want, err.String()); diff != "" {
+		t.Error(diff)
+	}
+	if out.Len() > 0 {
+		t.Errorf("standard output has %q: it is for results", out.String())
+	}
+}
+
+func TestProgressJSON(t *testing.T) {
+	var out, err bytes.Buffer
+	p := newProgress(IO{Out: &out, Err: &err}, true)
+	course(p)
+	p.object(cluster.Change{Action: "applied", Object: "Secret/x", Err: errors.New("forbidden")})
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		var e event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if e.Time.IsZero() {
+			t.Errorf("%q has no time", line)
+		}
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s%s%s %s", e.Event, e.Lab, e.Object, strings.Join(e.Nodes, ","), e.State)))
+	}
+	want := []string{
+		"lab demo", "applied Deployment/r1", "pruned Service/r9", "applied demo",
+		"node R1 pending", "node R2 pending", "node R1 booting", "node R2 starting", "node R1 ready", "node R2 ready",
+		"ready demo", "failed Secret/x",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if err.Len() > 0 {
+		t.Errorf("standard error has %q", err.String())
+	}
+}
+
+// On a terminal the same lines are painted again and again. Whether it is one
+// cannot be asked of a file, so the test says so.
+func TestProgressOnATerminal(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "screen"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var out bytes.Buffer
+	p := newProgress(IO{Out: &out, Err: file}, false)
+	if p.terminal {
+		t.Fatal("a file is taken for a terminal")
+	}
+	p.terminal = true
+	course(p)
+	data, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `lab demo in namespace ns (context here)
+  Service/r9 pruned
+  1 object applied (1.5 s)
+  R1                   pending
+  R2                   pending
+  0 of 2 Pods ready, N s
+[up 3]  R1                   booting
+  R2                   starting: its image cannot be pulled (i/o timeout
+  0 of 2 Pods ready, N s
+[up 3]  R1                   booting
+  R2                   starting: its image cannot be pulled (i/o timeout
+  0 of 2 Pods ready, N s
+[up 3]  2 of 2 Pods ready, N s
+[up 1]lab demo is ready (9.5 s)
+`
+	text := regexp.MustCompile(`\x1b\[(\d+)A\x1b\[J`).ReplaceAllString(string(data), "[up $1]")
+	text = regexp.MustCompile(`ready, \d+ s`).ReplaceAllString(text, "ready, N s")
+	if diff := cmp.Diff(want, text); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFitScreen(t *testing.T) {
+	for _, c := range []struct {
+		lines, shown int
+		last         string
+	}{{3, 3, "line 2"}, {20, 20, "line 19"}, {25, 21, "  and 5 more"}} {
+		var lines []string
+		for i := range c.lines {
+			lines = append(lines, fmt.Sprintf("line %d", i))
+		}
+		got := fitScreen(lines)
+		if len(got) != c.shown || got[len(got)-1] != c.last {
+			t.Errorf("%d lines: %d are shown, the last is %q", c.lines, len(got), got[len(got)-1])
+		}
+	}
+}
