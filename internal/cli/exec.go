@@ -67,6 +67,7 @@ several nodes it is 1 if any failed.`,
 	fs.BoolVarP(&f.stdin, "stdin", "i", false, "pass standard input to the command")
 	fs.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal")
 	fs.StringVarP(&f.output, "output", "o", "", "json for output, errors and exit codes by node")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -292,6 +292,7 @@ func newLabs(world IO) *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "only in this namespace")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machine-readable output")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
