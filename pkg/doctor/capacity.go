@@ -39,6 +39,9 @@ func checkCapacity(f Facts, n Needs) []Check {
 	for _, p := range pods {
 		wanted := requests(p)
 		add(total, wanted)
+		if !slices.ContainsFunc(rooms, func(r room) bool { return mayLand(&p.Spec, r.worker) }) {
+			continue // told by the workers' check
+		}
 		if place(rooms, p, wanted, lacking) {
 			continue
 		}

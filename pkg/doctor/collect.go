@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -206,7 +205,9 @@ func (c Collector) dns(ctx context.Context) DNS {
 	} {
 		services, err := c.Client.CoreV1().Services(place.namespace).List(ctx, metav1.ListOptions{LabelSelector: place.selector})
 		if err != nil {
-			out.Err = errors.Join(out.Err, err)
+			if out.Err == nil {
+				out.Err = err
+			}
 			continue
 		}
 		if len(services.Items) == 0 {

@@ -139,6 +139,9 @@ func checkDevice(f Facts, n Needs, path string, feature probe.Feature, wants fun
 			without = append(without, w.Name)
 		}
 	}
+	if len(with)+len(without)+len(unknown) == 0 {
+		return nil // nowhere to land: told by the workers' check
+	}
 	c := Check{Name: path, Result: OK, Remedy: remedy}
 	whom := ""
 	if len(nodes) > 0 {

@@ -190,4 +190,9 @@ func TestCapacity(t *testing.T) {
 		t.Run(name, func(t *testing.T) { demand(t, checkCapacity(f, lab(c.pods...)), []expect{c.want}) })
 	}
 	demand(t, checkCapacity(good(), Any()), nil)
+	// A Pod that lands nowhere is told once, by the workers' check.
+	bound := pod("VM1", "8", "64Gi")
+	bound.KVM, bound.Spec.NodeSelector = true, map[string]string{"rack": "a"}
+	demand(t, checkCapacity(good(), lab(pod("R1", "1", "1Gi"), bound)), []expect{{"capacity", OK, "2 Pods"}})
+	demand(t, checkDevices(good(), lab(bound)), nil)
 }
