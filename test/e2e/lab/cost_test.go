@@ -16,9 +16,10 @@ import (
 
 const costNodes = 20
 
-// writesANode is the most that a deploy may cost the API server, all told: what
-// c9s, the kubelets and Kubernetes' own controllers write.
-const writesANode = 20
+// ownWritesANode is the most that c9s itself may write for a node: its objects, a
+// few of the whole lab, the controller's reports. What Kubernetes writes for a Pod
+// by itself (events, statuses, endpoints) comes on top, and is told.
+const ownWritesANode = 10
 
 // What a lab costs beside as many plain Pods of the same image: time and writes,
 // measured in one run.
@@ -40,23 +41,24 @@ func TestCost(t *testing.T) {
 	c.RemoveNamespace(t, warm)
 
 	l := newLab(t, ring(t, costNodes), "cost")
-	before = writes(t, c)
+	before, ownBefore := writes(t, c), ownWrites(t, c)
 	began = time.Now()
 	l.deploy(t)
 	took := time.Since(began)
-	perNode := float64(writes(t, c)-before) / costNodes
+	perNode, ours := float64(writes(t, c)-before)/costNodes, float64(ownWrites(t, c)-ownBefore)/costNodes
 	l.ready(t, 30*time.Second)
-	t.Logf("%d nodes ready in %s (%.1f writes a node), as many plain Pods in %s (%.1f writes)", costNodes, took.Round(100*time.Millisecond), perNode, plain.Round(100*time.Millisecond), plainWrites)
-	if perNode > writesANode {
-		t.Errorf("%.1f API writes a node, want %d at most", perNode, writesANode)
+	t.Logf("%d nodes ready in %s (%.1f writes a node, %.1f of them c9s' own), as many plain Pods in %s (%.1f writes)",
+		costNodes, took.Round(100*time.Millisecond), perNode, ours, plain.Round(100*time.Millisecond), plainWrites)
+	if ours > ownWritesANode {
+		t.Errorf("c9s writes %.1f times a node, want %d at most", ours, ownWritesANode)
 	}
 
 	// A lab at rest costs nothing: only leases are renewed.
 	time.Sleep(10 * time.Second)
-	quiet := labWrites(t, c)
+	quiet := ownWrites(t, c)
 	time.Sleep(time.Minute)
-	if n := labWrites(t, c) - quiet; n > 0 {
-		t.Errorf("%d writes of Pods, ConfigMaps and Events in a converged minute", n)
+	if n := ownWrites(t, c) - quiet; n > 0 {
+		t.Errorf("c9s wrote %d times in a converged minute", n)
 	}
 	l.destroyed(t)
 }
@@ -142,10 +144,12 @@ func writes(t *testing.T, c *testcluster.Cluster) int {
 	return requests(t, c, func(labels string) bool { return writeVerb.MatchString(labels) && !notWorth.MatchString(labels) })
 }
 
-var ofLabs = regexp.MustCompile(`resource="(pods|configmaps|events|services|deployments)"`)
+// own are requests as only c9s makes them: server-side applies, patches of
+// ConfigMaps and of Pods' metadata.
+var own = regexp.MustCompile(`verb="APPLY"|resource="configmaps"|resource="pods",.*subresource="",.*verb="PATCH"`)
 
-func labWrites(t *testing.T, c *testcluster.Cluster) int {
+func ownWrites(t *testing.T, c *testcluster.Cluster) int {
 	return requests(t, c, func(labels string) bool {
-		return writeVerb.MatchString(labels) && ofLabs.MatchString(labels) && !notWorth.MatchString(labels)
+		return writeVerb.MatchString(labels) && own.MatchString(labels) && !notWorth.MatchString(labels)
 	})
 }
