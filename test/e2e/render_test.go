@@ -24,6 +24,10 @@ func TestRenderedOutputIsAccepted(t *testing.T) {
 	for _, lab := range []string{"testdata/demo", "testdata/features"} {
 		t.Run(lab, func(t *testing.T) { checkLab(t, c, ns, c9s, filepath.Join(repo, lab)) })
 	}
+	if testing.Short() {
+		t.Log("the labs of the corpus are left out of a short run (-short)")
+		return
+	}
 	t.Run("corpus", func(t *testing.T) { checkCorpus(t, c, ns, c9s) })
 }
 

@@ -138,6 +138,7 @@ func TestRefusedBeforeAnythingIsApplied(t *testing.T) {
 // What shows only when Pods start ends the wait as soon as it is certain, with
 // its cause.
 func TestFailuresAreTold(t *testing.T) {
+	long(t)
 	t.Run("image", func(t *testing.T) {
 		smallLab(t, "noimage", "registry.example.net/no/such:image").
 			refused(t, 45*time.Second, []string{"node A (small.clab.yml:5)", "node B", "image cannot be pulled", "registry.example.net/no/such:image"})

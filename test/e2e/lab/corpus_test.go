@@ -50,6 +50,7 @@ type check struct{ node, want, line string }
 var standIns = []string{"sflow/clab-frr=quay.io/frrouting/frr:latest", "sflow/clab-iperf3=alpine:latest", "sflow/clab-sflow-rt=alpine:latest"}
 
 func TestCorpusRuns(t *testing.T) {
+	long(t)
 	corpus := filepath.Join(repo, "../shared/corpus")
 	if _, err := os.Stat(corpus); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("no ../shared/corpus beside the checkout")

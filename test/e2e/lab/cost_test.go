@@ -24,6 +24,7 @@ const ownWritesANode = 10
 // What a lab costs beside as many plain Pods of the same image: time and writes,
 // measured in one run.
 func TestCost(t *testing.T) {
+	long(t)
 	c := testcluster.Shared(t)
 
 	// Plain Pods first, so that the image is on the workers for both.

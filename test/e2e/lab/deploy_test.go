@@ -103,6 +103,7 @@ func TestRenderedManifests(t *testing.T) {
 
 // A folder in Git, with kustomize, is the same.
 func TestGitFolder(t *testing.T) {
+	long(t)
 	l := newLab(t, testdata("isp"), "isp")
 	dir := t.TempDir()
 	l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "-o", dir)

@@ -50,6 +50,14 @@ type state struct {
 	} `json:"links"`
 }
 
+// long leaves a test out of short runs.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out of a short run (-short): it takes minutes")
+	}
+}
+
 // newLab names a lab; it is removed when the test ends, whatever became of it.
 func newLab(t *testing.T, topo, name string) *lab {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 
 // Outages of the cluster itself, on a lab that runs.
 func TestOutages(t *testing.T) {
+	long(t)
 	l := newLab(t, testdata("isp"), "isp")
 	l.deploy(t)
 	l.works(t)
