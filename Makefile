@@ -84,6 +84,11 @@ bench: ## Measure rendering (1,000 and 10,000 nodes), planning and the YAML writ
 bench-wire: ## Measure the wire's datapaths beside veth and kernel VXLAN (root)
 	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 1x -timeout 30m ./pkg/wire
 
+.PHONY: soak-wire
+SOAK ?= 7200
+soak-wire: ## Change, move, restart and kill Pods under traffic for SOAK seconds (root)
+	WIRE_SOAK=$(SOAK) $(GO) test -count=1 -run '^TestSoak$$' -v -timeout $$(( $(SOAK) + 600 ))s ./pkg/wire
+
 .PHONY: fuzz
 FUZZTIME ?= 60s
 fuzz: ## Run every fuzz target for FUZZTIME (60s each)

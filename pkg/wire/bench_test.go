@@ -163,6 +163,7 @@ func tcpRate(t testing.TB, a, b *testNS, d time.Duration) float64 {
 	b.do(func() {
 		ln, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		fatal(t, err)
+		unix.SetsockoptInt(ln, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 		fatal(t, unix.Bind(ln, &unix.SockaddrInet4{Port: 5201}))
 		fatal(t, unix.Listen(ln, 1))
 	})

@@ -33,7 +33,8 @@ type Fabric struct {
 	ctx   context.Context
 	abort context.CancelFunc
 
-	batches batchPool
+	batches batchPool // of legs
+	inbox   batchPool // of the underlay
 	gso     atomic.Bool
 	drops   dropCounters
 	overrun atomic.Uint32
@@ -74,7 +75,7 @@ func New(opt Options) (*Fabric, error) {
 	if n := max(len(opt.Lab), len(opt.Pod)); n > 255 {
 		return nil, errors.New("names of a lab or a Pod have at most 255 bytes")
 	}
-	f := &Fabric{opt: opt, base: time.Now(), batches: newBatchPool(), wires: map[cable.WireID]*wireEnd{},
+	f := &Fabric{opt: opt, base: time.Now(), batches: newBatchPool(), inbox: newBatchPool(), wires: map[cable.WireID]*wireEnd{},
 		kernel: make(chan struct{}, 1), ticks: make(chan struct{}, 1), resolve: make(chan struct{}, 1), changes: make(chan struct{}, 1)}
 	f.ctx, f.abort = context.WithCancel(context.Background())
 	var err error

@@ -39,6 +39,7 @@ func (l *legSource) drain(m *mover) bool {
 		// ENETDOWN is told once when the leg goes down; the socket lives on.
 		return e != 0 && e != unix.EAGAIN
 	}
+	m.moved = true
 	bytes := 0
 	for i := range n {
 		size := int(b.msgs[i].Len)

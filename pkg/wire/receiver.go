@@ -19,6 +19,7 @@ type receiver struct {
 	done    []*partial        // may be put back after the next flush
 	cur     gather
 	want    int
+	frames  bool // there were some in this batch
 	src     source
 }
 
@@ -48,12 +49,12 @@ func newReceiver(f *Fabric) *receiver {
 }
 
 // drain reads a batch.
-func (r *receiver) drain(*mover) bool {
-	b, err := r.f.batches.get()
+func (r *receiver) drain(m *mover) bool {
+	b, err := r.f.inbox.get()
 	if err != nil {
 		return false
 	}
-	defer r.f.batches.put(b)
+	defer r.f.inbox.put(b)
 	b.prepare(false, true, r.want)
 	n, _ := b.recv(r.f.sock.fd)
 	if n == 0 {
@@ -62,6 +63,8 @@ func (r *receiver) drain(*mover) bool {
 	r.f.rxMu.Lock()
 	bytes := r.process(b, n)
 	r.f.rxMu.Unlock()
+	m.moved = m.moved || r.frames
+	r.frames = false
 	r.want = wanted(n, bytes)
 	r.f.poll.waiting.Store(len(r.waiting) > 0)
 	return n == b.want
@@ -150,6 +153,7 @@ func (r *receiver) data(s *session, d []byte) {
 	if !s.heardRaw.Load() {
 		s.heardRaw.Store(true)
 	}
+	r.frames = true
 	payload := d[dataHeaderLen : len(d)-overhead]
 	g := &r.cur
 	if g.w != nil {

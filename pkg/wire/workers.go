@@ -53,6 +53,8 @@ type mover struct {
 	del  *deliverer
 	// locked tells that rxMu is held, for the legs that del writes to.
 	locked bool
+	// moved tells that there were frames since the last wait.
+	moved  bool
 	events [32]unix.EpollEvent
 }
 
@@ -78,10 +80,12 @@ func (m *mover) flush() {
 // poller is the sources and their leader.
 type poller struct {
 	f    *Fabric
-	fd   int
-	file *os.File // of fd
+	fd   int      // epoll of all sources
+	file *os.File // epoll of fd alone, which Go's own poller waits for
 	conn syscall.RawConn
-	lead sync.Mutex
+	// armed tells that file takes notice of fd; the leader's own.
+	armed bool
+	lead  sync.Mutex
 	// waiting tells that frames are incomplete and expire is to be called.
 	waiting atomic.Bool
 	expire  func(m *mover)
@@ -99,8 +103,18 @@ func newPoller(f *Fabric) (*poller, error) {
 	}
 	// Go's own poller waits for ours: a goroutine that blocked in epoll_wait would
 	// keep the scheduler's monitor awake, which costs more than all else when idle.
-	unix.SetNonblock(fd, true)
-	p := &poller{f: f, fd: fd, file: os.NewFile(uintptr(fd), "epoll"), sources: map[int32]*source{}, patience: promoteAfter}
+	// Between them is one more, which can be made deaf: while the leader itself
+	// waits in the kernel, nobody else is to be woken.
+	idle, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	unix.SetNonblock(idle, true)
+	p := &poller{f: f, fd: fd, file: os.NewFile(uintptr(idle), "epoll"), armed: true, sources: map[int32]*source{}, patience: promoteAfter}
+	if err := unix.EpollCtl(idle, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
 	if runtime.NumCPU() <= 2 {
 		p.patience = promoteAfterTwo
 	}
@@ -144,7 +158,24 @@ func (p *poller) source(fd int32) *source {
 	return p.sources[fd]
 }
 
-func (p *poller) close() { p.file.Close() }
+func (p *poller) close() {
+	p.file.Close()
+	unix.Close(p.fd)
+}
+
+// arm has Go's poller take notice of the sources, or not. File's descriptor is
+// asked for through conn, since Fd would make it block.
+func (p *poller) arm(on bool) {
+	if p.armed == on {
+		return
+	}
+	e := unix.EpollEvent{}
+	if on {
+		e.Events = unix.EPOLLIN
+	}
+	p.conn.Control(func(idle uintptr) { unix.EpollCtl(int(idle), unix.EPOLL_CTL_MOD, p.fd, &e) })
+	p.armed = on
+}
 
 // run is a worker. Who leads goes on leading until there is much to do.
 func (p *poller) run() {
@@ -209,23 +240,36 @@ func (p *poller) serve(s *source, m *mover, leads bool) bool {
 	}
 }
 
+// linger is how long the leader waits in the kernel itself after frames. Later
+// Go's poller wakes it, which takes longer but costs nothing while idle.
+const linger = 3 // ms
+
 // wait returns the sources with something to read; none after a timeout.
 func (p *poller) wait(m *mover) int {
+	if m.moved {
+		m.moved = false
+		p.arm(false)
+		if n := p.ready(m, linger); n > 0 {
+			return n
+		}
+	}
+	p.arm(true)
 	if p.waiting.Load() {
 		p.file.SetReadDeadline(time.Now().Add(expireEvery))
 		defer p.file.SetReadDeadline(time.Time{})
 	}
 	n := 0
 	p.conn.Read(func(uintptr) bool {
-		n = p.ready(m)
+		n = p.ready(m, 0)
 		return n > 0
 	})
 	return n
 }
 
-// ready asks without waiting.
-func (p *poller) ready(m *mover) int {
-	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&m.events)), uintptr(len(m.events)), 0, 0, 0)
+// ready asks, and waits for so many milliseconds. The scheduler does not know that
+// the thread waits, and interrupts it if it needs the processor.
+func (p *poller) ready(m *mover, ms int) int {
+	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&m.events)), uintptr(len(m.events)), uintptr(ms), 0, 0)
 	if e != 0 {
 		return 0
 	}
