@@ -70,7 +70,7 @@ func (l *testLab) flood(sock *underlaySocket, to *testPod, rate int) (stop func(
 		raw := toRaw(netip.AddrPortFrom(to.addr, 14800))
 		tx := &txBatch{fd: sock.fd, failed: func(int, unix.Errno) {}}
 		for begin, n := time.Now(), 0; !end.Load(); {
-			for n < int(time.Since(begin).Seconds()*float64(rate)) {
+			for !end.Load() && n < int(time.Since(begin).Seconds()*float64(rate)) {
 				for range txMsgs {
 					tx.start()
 					tx.piece(garbage[n%len(garbage)][:])

@@ -41,10 +41,10 @@ type soak struct {
 }
 
 // usage is what could leak.
-type usage struct{ interfaces, fds, goroutines, kib int }
+type usage struct{ interfaces, fds, goroutines, heap, kib int }
 
 func (u usage) String() string {
-	return fmt.Sprintf("%d interfaces, %d file descriptors, %d goroutines, %d KiB resident", u.interfaces, u.fds, u.goroutines, u.kib)
+	return fmt.Sprintf("%d interfaces, %d file descriptors, %d goroutines, %d KiB of heap, %d KiB resident", u.interfaces, u.fds, u.goroutines, u.heap, u.kib)
 }
 
 // TestSoak runs for WIRE_SOAK seconds, 60 without; `make soak-wire` for hours.
@@ -79,7 +79,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("at last: %v", last)
 	t.Logf("%v: %d changes, %d kills, %d restarts; %d of %d echoes answered; %d MiB of TCP checked",
 		d, s.changes, s.kills, s.restarts, s.answers.Load(), s.echoes.Load(), s.carried.Load()>>20)
-	if last.interfaces != first.interfaces || last.fds > first.fds+4 || last.goroutines > first.goroutines+4 || last.kib > first.kib+(24<<10) {
+	if last.interfaces != first.interfaces || last.fds > first.fds+4 || last.goroutines > first.goroutines+4 || last.heap > first.heap+(8<<10) {
 		t.Error("something leaks")
 	}
 	if s.answers.Load() < s.echoes.Load()/4 || s.carried.Load() == 0 {
@@ -217,7 +217,7 @@ func (s *soak) count() usage {
 	var u usage
 	look := func() usage {
 		debug.FreeOSMemory()
-		u := usage{goroutines: runtime.NumGoroutine(), kib: residentKiB(s.t, os.Getpid())}
+		u := usage{goroutines: runtime.NumGoroutine(), heap: int(heapInUse() >> 10), kib: residentKiB(s.t, os.Getpid())}
 		files, _ := os.ReadDir("/proc/self/fd")
 		u.fds = len(files)
 		for _, p := range []*testPod{s.a, s.b, s.c, s.d} {
