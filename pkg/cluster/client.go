@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
@@ -62,6 +63,11 @@ func Connect(ctx context.Context, t Target) (*Client, error) {
 		// kubectl would try http://localhost:8080.
 		return nil, notConfigured(clientcmd.ErrEmptyConfig)
 	}
+	if err == nil {
+		if err := complete(raw, t.Context); err != nil {
+			return nil, err
+		}
+	}
 	config, err := flags.ToRESTConfig()
 	if err != nil {
 		return nil, notConfigured(err)
@@ -81,6 +87,19 @@ func Connect(ctx context.Context, t Target) (*Client, error) {
 		c.Context = t.Context
 	}
 	return c, c.reachable(ctx)
+}
+
+// complete finds a context without its cluster, for which client-go would try
+// http://localhost:8080.
+func complete(raw clientcmdapi.Config, name string) error {
+	if name == "" {
+		name = raw.CurrentContext
+	}
+	context, ok := raw.Contexts[name]
+	if !ok || raw.Clusters[context.Cluster] != nil {
+		return nil // what else is wrong is told by client-go
+	}
+	return fmt.Errorf("reading the kubeconfig: context %q names the cluster %q, which the file does not have", name, context.Cluster)
 }
 
 func notConfigured(err error) error {

@@ -292,12 +292,12 @@ var linkActions = map[string]Action{"restart": ActionRestart, "recreate": Action
 
 func (n *NodeDiff) deployment(o ObjectDiff) {
 	before, after := template(o.Live), template(o.Merged)
-	if !reflect.DeepEqual(before, after) {
-		n.raise(ActionRecreate, strings.Join(whatChanged(before, after), ", "))
-		return
-	}
-	if replicas(o.Live) == 0 && replicas(o.Merged) > 0 {
+	switch {
+	case replicas(o.Live) == 0 && replicas(o.Merged) > 0: // no device to stop
 		n.raise(ActionStart, "it was stopped")
+		return
+	case !reflect.DeepEqual(before, after):
+		n.raise(ActionRecreate, strings.Join(whatChanged(before, after), ", "))
 		return
 	}
 	n.raise(ActionLive, "metadata")

@@ -88,35 +88,37 @@ func Select(nodes []Node, names []string) ([]Node, error) {
 	return nil, fmt.Errorf("no node %s in the lab; there are: %s", strings.Join(unknown, ", "), strings.Join(all, ", "))
 }
 
+// selectOne prefers the name as written: another node may be carried under it.
 func selectOne(nodes []Node, name string) (Node, bool) {
 	base, slot, chassis := strings.Cut(name, "/")
-	for _, n := range nodes {
-		main := ""
-		if len(n.Containers) > 0 {
-			main = n.Containers[0]
-		}
-		if n.Name != base && !(n.Deployment == base && n.shares(nodes) == 0) && main != base {
-			continue
-		}
-		if !chassis {
+	i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == base })
+	if i < 0 {
+		i = slices.IndexFunc(nodes, func(n Node) bool { return n.carriedAs(base) })
+	}
+	if i < 0 {
+		return Node{}, false
+	}
+	n := nodes[i]
+	if !chassis {
+		return n, true
+	}
+	for _, container := range n.Containers {
+		if strings.HasSuffix(container, "-"+strings.ToLower(slot)) {
+			n.Containers = []string{container}
 			return n, true
-		}
-		for _, container := range n.Containers {
-			if strings.HasSuffix(container, "-"+strings.ToLower(slot)) {
-				n.Containers = []string{container}
-				return n, true
-			}
 		}
 	}
 	return Node{}, false
 }
 
-// shares is the place of the node among those of its Pod: 0 for the primary.
-func (n Node) shares(nodes []Node) int {
-	if len(n.Containers) > 0 && n.Containers[0] != n.Deployment && !strings.HasPrefix(n.Containers[0], n.Deployment+"-") {
-		return 1
+// carriedAs tells whether Kubernetes has the node under a name: its container's,
+// or its Deployment's if it is the primary.
+func (n Node) carriedAs(name string) bool {
+	if len(n.Containers) == 0 {
+		return n.Deployment == name
 	}
-	return 0
+	main := n.Containers[0]
+	return main == name || n.Deployment == name && strings.HasPrefix(main, n.Deployment+"-")
 }
 
 // Pod is the present Pod of a Deployment, one that runs if there is any.

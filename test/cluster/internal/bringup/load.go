@@ -1,6 +1,7 @@
 package bringup
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -111,7 +112,57 @@ func ofThisMachine(index v1.ImageIndex, d v1.Descriptor) (v1.Image, error) {
 	return nil, fmt.Errorf("no image for linux/%s", runtime.GOARCH)
 }
 
+// unpackLayout unpacks an OCI archive (a layout as a tar file); ok is false for
+// any other tarball.
+func unpackLayout(path, into string) (ok bool, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	for archive := tar.NewReader(file); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return ok, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("reading tarball %s: %w", path, err)
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
+		}
+		name := filepath.Clean(header.Name)
+		ok = ok || name == "oci-layout"
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return false, err
+		}
+		out, err := root.Create(name)
+		if err != nil {
+			return false, err
+		}
+		_, err = io.Copy(out, archive)
+		if err = errors.Join(err, out.Close()); err != nil {
+			return false, err
+		}
+	}
+}
+
 func loadTarball(path, reference, target string) error {
+	unpacked, err := os.MkdirTemp(filepath.Dir(target), ".unpacked-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(unpacked)
+	if ok, err := unpackLayout(path, unpacked); err != nil {
+		return err
+	} else if ok {
+		return loadLayout(unpacked, reference, target)
+	}
 	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(path) })
 	if err != nil {
 		return fmt.Errorf("reading tarball %s: %w", path, err)
