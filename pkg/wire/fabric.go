@@ -155,6 +155,8 @@ func (f *Fabric) Close() error {
 		f.end()
 		f.running.Wait()
 		f.poll.close()
+		f.batches.close()
+		f.inbox.close()
 		f.sock.close()
 		f.stop.close()
 		f.ns.close()

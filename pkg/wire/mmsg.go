@@ -159,6 +159,18 @@ func (p batchPool) put(r *rxBatch) {
 	}
 }
 
+// close frees what is kept; nobody reads any more.
+func (p batchPool) close() {
+	for {
+		select {
+		case r := <-p:
+			r.free()
+		default:
+			return
+		}
+	}
+}
+
 const (
 	txMsgs = 64
 	txIovs = 1024

@@ -248,8 +248,7 @@ const linger = 3 // ms
 func (p *poller) wait(m *mover) int {
 	if m.moved {
 		m.moved = false
-		p.arm(false)
-		if n := p.ready(m, linger); n > 0 {
+		if n := p.lingers(m); n > 0 {
 			return n
 		}
 	}
@@ -263,6 +262,19 @@ func (p *poller) wait(m *mover) int {
 		n = p.ready(m, 0)
 		return n > 0
 	})
+	return n
+}
+
+// lingering counts the threads of this process that wait so: each holds one of the
+// scheduler's processors, and one is left to all else.
+var lingering atomic.Int32
+
+func (p *poller) lingers(m *mover) (n int) {
+	if int(lingering.Add(1)) < runtime.GOMAXPROCS(0) {
+		p.arm(false)
+		n = p.ready(m, linger)
+	}
+	lingering.Add(-1)
 	return n
 }
 
