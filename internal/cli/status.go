@@ -170,6 +170,7 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 		return nil
 	}
 	fmt.Fprintln(w)
+	t = printers.GetNewTabWriter(w) // a writer remembers the widths of its columns
 	head = []string{"LINK", "", "STATE", "RTT", "DROPS", "DATAPATH"}
 	if wide {
 		head = []string{"LINK", "", "STATE", "CARRIER", "RTT", "DROPS", "TX", "RX", "DATAPATH", "ID"}
