@@ -42,10 +42,11 @@ func (c Collector) Collect(ctx context.Context, n Needs) (Facts, error) {
 	case !apierrors.IsNotFound(err):
 		f.NamespaceErr = err
 	}
+	fresh := f.newNamespace() // read here: what follows writes to f at the same time
 	var wg sync.WaitGroup
 	for _, read := range []func(){
-		func() { f.Admission = c.admission(ctx, f, n) },
-		func() { f.Missing, f.RightsErr = c.missing(ctx, Rights(n, f.newNamespace())) },
+		func() { f.Admission = c.admission(ctx, fresh, n) },
+		func() { f.Missing, f.RightsErr = c.missing(ctx, Rights(n, fresh)) },
 		func() {
 			list, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 			if f.WorkersErr = err; err == nil {
@@ -75,10 +76,11 @@ func (c Collector) Collect(ctx context.Context, n Needs) (Facts, error) {
 // newNamespace tells that a deploy would make the namespace.
 func (f Facts) newNamespace() bool { return f.Namespace == nil && f.NamespaceErr == nil }
 
-// admission offers a Pod like a lab's, which is not kept.
-func (c Collector) admission(ctx context.Context, f Facts, n Needs) Admission {
+// admission offers a Pod like a lab's, which is not kept. fresh tells that the
+// namespace is not there yet.
+func (c Collector) admission(ctx context.Context, fresh bool, n Needs) Admission {
 	a := Admission{Namespace: c.Namespace}
-	if f.newNamespace() {
+	if fresh {
 		a.Namespace = c.Fallback
 	}
 	got, err := c.Client.CoreV1().Pods(a.Namespace).Create(ctx, dryPod(n), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
