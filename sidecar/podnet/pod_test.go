@@ -1,6 +1,7 @@
 package podnet
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -120,9 +121,17 @@ func inNS(t *testing.T, ns, line string) string {
 	return out
 }
 
+// run returns what a command prints; of one that fails also what it complains of.
+// ip complains of other people's stale namespaces without failing.
 func run(name string, args ...string) (string, error) {
-	out, err := exec.Command(name, args...).CombinedOutput()
-	return string(out), err
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err != nil {
+		return stdout.String() + stderr.String(), err
+	}
+	return stdout.String(), nil
 }
 
 // pod is a Pod: a namespace with what a CNI plugin leaves, and files.
