@@ -54,7 +54,7 @@ func (c *Client) facts(ctx context.Context, l Found) (status.Facts, error) {
 	var errs [5]error
 	var wg sync.WaitGroup
 	for i, read := range []func() error{
-		func() (err error) { f.Directory, err = c.directory(ctx, l.Namespace); return err },
+		func() (err error) { f.Directory, err = controller.Directory(ctx, c.Typed, l.Namespace); return err },
 		func() error {
 			list, err := c.Typed.AppsV1().Deployments(l.Namespace).List(ctx, nodes)
 			if err == nil {
@@ -109,27 +109,6 @@ func pointers[T any](items []T) []*T {
 		out[i] = &items[i]
 	}
 	return out
-}
-
-// directory joins the parts of the lab's directory.
-func (c *Client) directory(ctx context.Context, namespace string) (links.Directory, error) {
-	var out links.Directory
-	for i := range links.DirectoryParts {
-		cm, err := c.Typed.CoreV1().ConfigMaps(namespace).Get(ctx, links.DirectoryName(i), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) && i > 0 {
-			break
-		}
-		if err != nil {
-			return out, err
-		}
-		var part links.Directory
-		if err := json.Unmarshal([]byte(cm.Data[links.DirectoryKey(i)]), &part); err != nil {
-			return out, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
-		}
-		out.Version, out.Lab = part.Version, part.Lab
-		out.Nodes = append(out.Nodes, part.Nodes...)
-	}
-	return out, nil
 }
 
 // reported is the controller's status: as it is now from the controller itself,

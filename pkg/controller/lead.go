@@ -2,15 +2,12 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -94,14 +91,14 @@ func (c *controller) lead(ctx context.Context) error {
 	go c.asker.run(ctx, func() []*corev1.Pod { return listPods(informer.GetStore()) })
 	refresh := time.NewTicker(time.Minute)
 	defer refresh.Stop()
-	directory, err := c.directory(ctx)
+	directory, err := Directory(ctx, c.client, c.o.Namespace)
 	if err != nil {
 		return err
 	}
 	for {
 		pods := listPods(informer.GetStore())
 		if unknown(directory, pods) {
-			if d, err := c.directory(ctx); err == nil {
+			if d, err := Directory(ctx, c.client, c.o.Namespace); err == nil {
 				directory = d
 			}
 		}
@@ -120,7 +117,7 @@ func (c *controller) lead(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-refresh.C:
-			if d, err := c.directory(ctx); err == nil {
+			if d, err := Directory(ctx, c.client, c.o.Namespace); err == nil {
 				directory = d
 			}
 			continue
@@ -168,26 +165,6 @@ func unknown(d links.Directory, pods []*corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-func (c *controller) directory(ctx context.Context) (links.Directory, error) {
-	var out links.Directory
-	for i := range links.DirectoryParts {
-		cm, err := c.client.CoreV1().ConfigMaps(c.o.Namespace).Get(ctx, links.DirectoryName(i), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) && i > 0 {
-			break
-		}
-		if err != nil {
-			return out, fmt.Errorf("reading the directory: %w", err)
-		}
-		var part links.Directory
-		if err := json.Unmarshal([]byte(cm.Data[links.DirectoryKey(i)]), &part); err != nil {
-			return out, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
-		}
-		out.Lab = part.Lab
-		out.Nodes = append(out.Nodes, part.Nodes...)
-	}
-	return out, nil
 }
 
 func (c *controller) set(l status.Lab) {
