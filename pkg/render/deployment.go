@@ -103,7 +103,9 @@ func (p *podRenderer) podSpec(s staged) corev1.PodSpec {
 	p.schedule(&spec)
 	p.namespaces(&spec)
 	p.helperVolumes(s)
-	spec.InitContainers = []corev1.Container{p.prepareContainer(s)}
+	if !s.empty {
+		spec.InitContainers = []corev1.Container{p.prepareContainer(s)}
+	}
 	if !p.hostNetwork {
 		spec.InitContainers = append(spec.InitContainers, p.wireContainer())
 	}

@@ -100,8 +100,10 @@ func (p *podRenderer) wireContainer() corev1.Container {
 		VolumeMounts: mounts,
 		// A device may load the worker for minutes while it boots: only a
 		// sidecar that is silent for two minutes is taken for dead.
-		StartupProbe:   statusProbe("/startup", 1, p.startupTries()),
-		ReadinessProbe: statusProbe("/ready", 5, 2),
+		// The sidecar holds its answer until it can say yes, so what waits for
+		// it goes on at once and not at the next probe.
+		StartupProbe:   statusProbe("/startup?wait=900ms", 1, p.startupTries()),
+		ReadinessProbe: statusProbe("/ready?wait=4s", 5, 2),
 		LivenessProbe:  statusProbe("/live", 20, 6),
 		SecurityContext: &corev1.SecurityContext{
 			Privileged:             new(true),

@@ -37,6 +37,8 @@ type staged struct {
 	digest string
 	// programs tells which containers have one.
 	programs map[string]bool
+	// empty tells that there is nothing to lay out.
+	empty bool
 }
 
 // stager collects the files of one Pod.
@@ -51,7 +53,7 @@ func (p *podRenderer) stage() staged {
 	keys := map[string]bool{tlsFolder: true}
 	s := stager{podRenderer: p, public: newPacker(keys), secret: newPacker(keys)}
 	manifest := stage.Manifest{Version: stage.Version, Lab: p.lab.Name, Pod: p.pod.Name, Volumes: p.claimFolders()}
-	out := staged{programs: map[string]bool{}}
+	out := staged{programs: map[string]bool{}, empty: !p.persistent && len(manifest.Volumes) == 0}
 	for _, m := range p.members {
 		node := stage.Node{Name: m.node.Name, ID: m.node.ID, Kind: m.node.Kind}
 		for _, f := range m.plan.Files {
@@ -66,6 +68,7 @@ func (p *podRenderer) stage() staged {
 		for _, c := range node.Containers {
 			out.programs[c.Name] = true
 		}
+		out.empty = out.empty && len(node.Entries) == 0 && len(node.Containers) == 0
 		manifest.Nodes = append(manifest.Nodes, node)
 	}
 	if s.total > stagedLarge {

@@ -82,7 +82,9 @@ func (p *podRenderer) helperVolumes(s staged) {
 		}})
 	}
 	for _, m := range p.members {
-		p.nodeFolder(m)
+		if !s.empty {
+			p.nodeFolder(m)
+		}
 	}
 	if p.hostNetwork {
 		return

@@ -105,8 +105,8 @@ func (c *limitedConn) Close() error {
 func (s *sidecar) handler() http.Handler {
 	mux := http.NewServeMux()
 	probe := func(path string, look func() (bool, string)) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
-			ok, why := look()
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			ok, why := await(r, look)
 			if !ok {
 				http.Error(w, why, http.StatusServiceUnavailable)
 				return
@@ -127,6 +127,39 @@ func (s *sidecar) handler() http.Handler {
 	mux.HandleFunc("GET "+api.PathStages, s.serveStage)
 	mux.HandleFunc("GET "+api.PathMetrics, s.metrics)
 	return mux
+}
+
+// awaitEvery is how often a held probe looks; longestAwait is the most that a probe
+// is held, below the server's own limits.
+const (
+	awaitEvery   = 20 * time.Millisecond
+	longestAwait = 10 * time.Second
+)
+
+// await looks until the answer is yes or the request's "wait" is over. A kubelet
+// that asks once in a few seconds so learns of a yes when it becomes true, and a
+// no costs it no more requests.
+func await(r *http.Request, look func() (bool, string)) (ok bool, why string) {
+	ok, why = look()
+	wait, err := time.ParseDuration(r.URL.Query().Get(api.QueryWait))
+	if ok || err != nil {
+		return ok, why
+	}
+	over := time.NewTimer(min(wait, longestAwait))
+	defer over.Stop()
+	tick := time.NewTicker(awaitEvery)
+	defer tick.Stop()
+	for !ok {
+		select {
+		case <-r.Context().Done():
+			return ok, why
+		case <-over.C:
+			return ok, why
+		case <-tick.C:
+			ok, why = look()
+		}
+	}
+	return ok, why
 }
 
 // serveStage answers for this Pod's nodes, and asks others' sidecars for theirs.
