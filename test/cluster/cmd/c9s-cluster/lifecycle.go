@@ -64,7 +64,7 @@ func loadCommand(name *string) *cobra.Command {
 		Use:   "load IMAGE...",
 		Short: "Bring images into a cluster's registry",
 		Long: "Bring images into a cluster's registry. IMAGE is one of the test images (" + strings.Join(images.Names(), ", ") + "),\n" +
-			"or a path with an optional =NAME:TAG: an OCI layout, a tarball of `docker save`, or a static program.",
+			"or a path with an optional =NAME:TAG: a tarball of `docker save`, an OCI layout (a folder or a tarball), or a static program.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := site.Load(*name)

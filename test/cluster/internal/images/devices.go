@@ -62,7 +62,7 @@ echo root:admin | chpasswd
 const startServices = `#!/bin/sh
 # Starts sshd and nginx (ports HTTP_PORT, 80, and 22), then runs its arguments or waits.
 mkdir -p /run/sshd
-ssh-keygen -A >/dev/null 2>&1
+[ -e /etc/ssh/ssh_host_ed25519_key ] || ssh-keygen -q -t ed25519 -N "" -f /etc/ssh/ssh_host_ed25519_key
 /usr/sbin/sshd
 if [ -n "$HTTP_PORT" ]; then
 	sed -i "s/listen 80 default_server/listen $HTTP_PORT default_server/; s/listen \[::\]:80 default_server/listen [::]:$HTTP_PORT default_server/" /etc/nginx/sites-available/default

@@ -110,7 +110,9 @@ func ensureWorker(worker site.Node) error {
 }
 
 func ensureHost(c site.Cluster) error {
-	if err := ensurePort(c, hostPort, "/proc/self/ns/net", c.HostLink()); err != nil {
+	// Not self: that is the program's first thread, which may be one that
+	// onOwnThread has left in a node's namespace.
+	if err := ensurePort(c, hostPort, "/proc/thread-self/ns/net", c.HostLink()); err != nil {
 		return err
 	}
 	link, err := netlink.LinkByName(c.HostLink())
