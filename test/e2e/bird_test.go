@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/c9s-lab/c9s/test/cluster/testcluster"
+)
+
+// birdImage is a name that public labs use; the cluster's bird stands in.
+const birdImage = "ghcr.io/srl-labs/bird:latest"
+
+// Two BIRD routers on different workers, joined by a VXLAN between their Pods,
+// tell each other their loopbacks by BGP.
+func TestBGPBetweenTwoBIRDPods(t *testing.T) {
+	c := testcluster.Shared(t)
+	c.Load(t, "bird")
+	ns := c.Namespace(t)
+	c.Apply(t, ns, birdRouter("b1", c.Workers[0], 65001, 1, 2))
+	c.Apply(t, ns, birdRouter("b2", c.Workers[1], 65002, 2, 1))
+	pods := c.WaitReady(t, ns, "b1", "b2")
+	for i, pod := range pods {
+		c.Exec(t, ns, pod.Name, "", "sh", "-c", fmt.Sprintf(
+			"ip link add eth1 mtu 1450 type vxlan id 8 dstport 14998 remote %s && ip addr add 192.168.8.%d/24 dev eth1 && ip link set eth1 up && ip addr add 10.1.0.%d/32 dev lo",
+			pods[1-i].Status.PodIP, i+1, i+1))
+	}
+	began := time.Now()
+	testcluster.Eventually(t, 90*time.Second, "the route to b2's loopback by BGP", func() error {
+		got, err := c.TryExec(t.Context(), ns, "b1", "", "ip", "route", "show", "10.1.0.2/32")
+		if err == nil && !strings.Contains(got, "via 192.168.8.2 dev eth1 proto bird") {
+			state, _ := c.TryExec(t.Context(), ns, "b1", "", "birdc", "show", "protocols")
+			err = fmt.Errorf("route %q\n%s", got, state)
+		}
+		return err
+	})
+	t.Logf("route learned after %s", time.Since(began).Round(100*time.Millisecond))
+	c.Exec(t, ns, "b1", "", "ping", "-c", "1", "-W", "2", "-I", "10.1.0.1", "10.1.0.2")
+	if got := c.Exec(t, ns, "b2", "", "birdc", "show", "protocols", "peer"); !strings.Contains(got, "Established") {
+		t.Errorf("birdc show protocols peer:\n%s", got)
+	}
+}
+
+// birdRouter's image starts itself: no command.
+func birdRouter(name, node string, as, own, peer int) string {
+	return strings.NewReplacer(
+		"NAME", name, "NODE", node, "IMAGE", birdImage,
+		"AS", fmt.Sprint(as), "OWN", fmt.Sprint(own), "PEER", fmt.Sprint(peer), "OTHER", fmt.Sprint(65000+peer),
+	).Replace(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME}
+data:
+  bird.conf: |
+    router id 10.1.0.OWN;
+    protocol device { scan time 1; }
+    protocol direct { ipv4; interface "lo"; }
+    protocol kernel { ipv4 { export where source = RTS_BGP; }; }
+    protocol bgp peer {
+      local 192.168.8.OWN as AS;
+      neighbor 192.168.8.PEER as OTHER;
+      connect delay time 1;
+      connect retry time 1;
+      error wait time 1, 2;
+      ipv4 { import all; export where source = RTS_DEVICE; };
+    }
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: NAME}
+spec:
+  nodeName: NODE
+  terminationGracePeriodSeconds: 0
+  volumes: [{name: config, configMap: {name: NAME}}]
+  containers:
+  - name: bird
+    image: IMAGE
+    securityContext: {privileged: true}
+    readinessProbe: {exec: {command: [birdc, show, status]}, periodSeconds: 1}
+    volumeMounts:
+    - {name: config, mountPath: /etc/bird/bird.conf, subPath: bird.conf}
+`)
+}
