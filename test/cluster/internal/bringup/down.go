@@ -51,7 +51,7 @@ func remove(c site.Cluster) error {
 		return fmt.Errorf("removing the network: %w", err)
 	}
 	if record, err := site.Load(c.Name); err == nil {
-		c.MergedInto = record.MergedInto
+		c.Merged = record.Merged
 	}
 	err := errors.Join(kubeconfig.Unmerge(c), os.RemoveAll(c.Run()), removeState(c))
 	if err != nil {

@@ -97,13 +97,13 @@ func ensureAccess(_ context.Context, r *run) error {
 	if !r.cluster.Merge {
 		return nil
 	}
-	path, err := kubeconfig.Merge(r.cluster)
+	merged, err := kubeconfig.Merge(r.cluster, site.Cluster.Save)
 	if err != nil {
 		return err
 	}
-	r.tell("merged into " + path)
-	r.cluster.MergedInto = path
-	return r.cluster.Save()
+	r.tell("merged into " + merged.Merged.Into)
+	r.cluster = merged
+	return nil
 }
 
 func linkImages(ctx context.Context, r *run) error {

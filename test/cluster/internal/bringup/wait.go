@@ -13,8 +13,8 @@ import (
 	"github.com/c9s-lab/c9s/test/cluster/internal/kube"
 )
 
-// patience is how long a loaded machine may take for one step.
-const patience = 3 * time.Minute
+// patience is how long a loaded or an emulated machine may take for one step.
+const patience = 6 * time.Minute
 
 // until asks again until the answer is yes. The last reason for a no is told
 // when patience ends.

@@ -3,9 +3,7 @@
 package kubeconfig
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -47,67 +45,4 @@ func build(c site.Cluster, certificate string) (*api.Config, error) {
 	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
 	return config, nil
-}
-
-// Merge adds the cluster to the user's kubeconfig, whose path it returns, and
-// makes it the current one.
-func Merge(c site.Cluster) (string, error) {
-	mine, err := build(c, pki.Admin)
-	if err != nil {
-		return "", err
-	}
-	path := userFile()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", err
-	}
-	config, err := load(path)
-	if err != nil {
-		return "", err
-	}
-	name := contextName(c)
-	config.Clusters[name], config.AuthInfos[name], config.Contexts[name] = mine.Clusters[name], mine.AuthInfos[name], mine.Contexts[name]
-	config.CurrentContext = name
-	return path, clientcmd.WriteToFile(*config, path)
-}
-
-// Unmerge takes the cluster out of the kubeconfig that it was merged into; a file
-// that is empty then goes as well.
-func Unmerge(c site.Cluster) error {
-	path := c.MergedInto
-	if _, err := os.Stat(path); path == "" || err != nil {
-		return nil
-	}
-	config, err := load(path)
-	if err != nil {
-		return err
-	}
-	name := contextName(c)
-	if _, merged := config.Contexts[name]; !merged {
-		return nil
-	}
-	delete(config.Clusters, name)
-	delete(config.AuthInfos, name)
-	delete(config.Contexts, name)
-	if config.CurrentContext == name {
-		config.CurrentContext = ""
-	}
-	if len(config.Contexts)+len(config.Clusters)+len(config.AuthInfos) == 0 {
-		return os.Remove(path)
-	}
-	return clientcmd.WriteToFile(*config, path)
-}
-
-func load(path string) (*api.Config, error) {
-	if _, err := os.Stat(path); os.IsNotExist(err) {
-		return api.NewConfig(), nil
-	}
-	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading your kubeconfig %s: %w", path, err)
-	}
-	return config, nil
-}
-
-func userFile() string {
-	return clientcmd.NewDefaultPathOptions().GetDefaultFilename()
 }

@@ -28,9 +28,16 @@ type Cluster struct {
 	IPv6        bool   `json:"ipv6"`
 	FakeWorkers int    `json:"fakeWorkers"`
 	Merge       bool   `json:"mergeKubeconfig"`
-	MergedInto  string `json:"mergedInto"` // the user's kubeconfig that it was merged into
-	Cache       string `json:"cache"`      // folder that holds its programs and images
-	BootID      string `json:"bootID"`     // the boot of the machine it belongs to
+	Merged      Merged `json:"merged"`
+	Cache       string `json:"cache"`  // folder that holds its programs and images
+	BootID      string `json:"bootID"` // the boot of the machine it belongs to
+}
+
+// Merged says what was done to the user's kubeconfig, to be undone.
+type Merged struct {
+	Into   string   `json:"into,omitempty"`   // its path; none when nothing was done
+	Former string   `json:"former,omitempty"` // the current context before
+	Made   []string `json:"made,omitempty"`   // the file and folders that were not there
 }
 
 var validName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,9}[a-z0-9])?$`)
