@@ -99,6 +99,7 @@ func files(n site.Node) (map[string]string, error) {
 		"/etc/hostname":   n.Name() + "\n",
 		"/etc/hosts":      "127.0.0.1 localhost\n::1 localhost\n" + n.Address().String() + " " + n.Name() + "\n",
 		"/etc/machine-id": machineID(n) + "\n",
+		"/etc/protocols":  protocols,
 		resolvConf:        "# nothing outside the cluster is resolved\n",
 		containerdConfig:  containerdTOML,
 		"/etc/containerd/certs.d/_default/hosts.toml": mirrorTOML(c),
@@ -126,6 +127,22 @@ func files(n site.Node) (map[string]string, error) {
 func machineID(n site.Node) string {
 	return fmt.Sprintf("c9500000000000000000%04x%08x", n.Cluster.Index, n.Number)
 }
+
+// protocols are those that nft calls by name. Where a minimal system has no such
+// file, nft lists TCP as 6; kube-proxy does not know its own entries again then,
+// and removes those of Services that are in use.
+const protocols = `icmp 1 ICMP
+igmp 2 IGMP
+tcp 6 TCP
+udp 17 UDP
+dccp 33 DCCP
+gre 47 GRE
+esp 50 IPSEC-ESP
+ah 51 IPSEC-AH
+ipv6-icmp 58 IPv6-ICMP
+sctp 132 SCTP
+udplite 136 UDPLite
+`
 
 // restrict_oom_score_adj: without CAP_SYS_RESOURCE (as in some virtual machines)
 // runc may not lower the score, and dies without a word. The pause image has the
