@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/c9s-lab/c9s/test/cluster/internal/cgroup"
 	"github.com/c9s-lab/c9s/test/cluster/internal/host"
 	"github.com/c9s-lab/c9s/test/cluster/internal/kubeconfig"
 	"github.com/c9s-lab/c9s/test/cluster/internal/node"
@@ -82,7 +83,7 @@ func removeShared() error {
 	if err != nil || len(others) > 0 {
 		return err
 	}
-	if err := host.RestoreSysctls(sysctlRecord); err != nil {
+	if err := errors.Join(host.RestoreSysctls(sysctlRecord), cgroup.RestoreControllers(controllerRecord)); err != nil {
 		return err
 	}
 	_ = os.Remove(site.StateBase) // empty by now, or a start under another name is just beginning

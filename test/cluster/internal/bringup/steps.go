@@ -3,11 +3,13 @@ package bringup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/c9s-lab/c9s/test/cluster/internal/binaries"
+	"github.com/c9s-lab/c9s/test/cluster/internal/cgroup"
 	"github.com/c9s-lab/c9s/test/cluster/internal/control"
 	"github.com/c9s-lab/c9s/test/cluster/internal/host"
 	"github.com/c9s-lab/c9s/test/cluster/internal/images"
@@ -45,7 +47,9 @@ var prepare = []step{
 
 // start makes the cluster.
 var start = []step{
-	{"host settings", func(context.Context, *run) error { return host.RaiseSysctls(sysctlRecord) }},
+	{"host settings", func(context.Context, *run) error {
+		return errors.Join(host.RaiseSysctls(sysctlRecord), cgroup.KeepControllers(controllerRecord))
+	}},
 	{"underlay network", func(_ context.Context, r *run) error { return underlay.Ensure(r.cluster) }},
 	{"certificates", ensureAccess},
 	{"registry images", linkImages},
@@ -59,7 +63,11 @@ var start = []step{
 	{"default service account", waitForServiceAccount},
 }
 
-const sysctlRecord = site.RunBase + "/sysctls.json"
+// What the host was like, to be put back after the last cluster.
+const (
+	sysctlRecord     = site.RunBase + "/sysctls.json"
+	controllerRecord = site.RunBase + "/cgroup-controllers"
+)
 
 func ensurePrograms(ctx context.Context, r *run) error {
 	list := binaries.Needed

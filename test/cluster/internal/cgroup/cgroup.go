@@ -9,11 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/test/cluster/internal/host"
 )
 
 // Root is where every Linux system mounts its hierarchies.
@@ -118,6 +121,53 @@ func EnableControllers(dir string) error {
 		}
 	}
 	return nil
+}
+
+// KeepControllers writes down, unless that was done, which controllers the host
+// passes on from the root of a v2 hierarchy: Create adds the others.
+func KeepControllers(file string) error {
+	all, err := Hierarchies()
+	if err != nil || !all[0].Unified {
+		return err
+	}
+	if _, err := os.Stat(file); err == nil {
+		return nil
+	}
+	enabled, err := os.ReadFile(filepath.Join(Root, "cgroup.subtree_control"))
+	if err != nil {
+		return err
+	}
+	return host.WriteFile(file, enabled, 0o644)
+}
+
+// RestoreControllers ends what Create added, but for what others use by now, and
+// removes the file.
+func RestoreControllers(file string) error {
+	return restoreControllers(Root, file)
+}
+
+func restoreControllers(root, file string) error {
+	before, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	control := filepath.Join(root, "cgroup.subtree_control")
+	enabled, err := os.ReadFile(control)
+	if err != nil {
+		return err
+	}
+	for _, controller := range strings.Fields(string(enabled)) {
+		if slices.Contains(strings.Fields(string(before)), controller) {
+			continue
+		}
+		if err := os.WriteFile(control, []byte("-"+controller), 0); err != nil && !errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("disabling the cgroup controller %s: %w", controller, err)
+		}
+	}
+	return os.Remove(file)
 }
 
 // inheritCPUs fills what a new v1 cpuset lacks: without it nothing may join.

@@ -81,7 +81,12 @@ func checkBridgeFilter() error {
 	if _, err := os.Stat(BridgeFilter); err != nil {
 		return errors.New("the kernel does not filter bridged packets, so Services fail between Pods of one worker: modprobe br_netfilter, or a kernel with CONFIG_BRIDGE_NETFILTER")
 	}
-	return nil
+	// The module begins with filtering on the host's own bridges as well.
+	return errors.Join(
+		writeSysctl("net.bridge.bridge-nf-call-iptables", "0"),
+		writeSysctl("net.bridge.bridge-nf-call-ip6tables", "0"),
+		writeSysctl("net.bridge.bridge-nf-call-arptables", "0"),
+	)
 }
 
 func checkCgroups() error {

@@ -10,9 +10,15 @@ import (
 
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/test/cluster/internal/host"
+	"github.com/c9s-lab/c9s/test/cluster/internal/site"
 )
 
-const netnsDir = "/run/netns"
+const (
+	netnsDir     = "/run/netns"
+	netnsDirMade = site.RunBase + "/netns-made" // there when the folder was not
+)
 
 // ensureNetns makes a named network namespace, as `ip netns add` does, unless a
 // live one of that name is there.
@@ -40,7 +46,11 @@ func ensureNetns(name string) error {
 // time it is called. Were that later, it would put a second mount over the
 // namespaces that are there by then, and they could never be removed.
 func shareNetnsDir() error {
-	if err := os.MkdirAll(netnsDir, 0o755); err != nil {
+	if err := os.Mkdir(netnsDir, 0o755); err == nil {
+		if err := host.WriteFile(netnsDirMade, nil, 0o644); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	share := func() error { return unix.Mount("", netnsDir, "none", unix.MS_SHARED|unix.MS_REC, "") }
@@ -56,10 +66,17 @@ func shareNetnsDir() error {
 	return nil
 }
 
-// leaveNetnsDir takes that mount away when no namespace is left in it.
+// leaveNetnsDir takes that mount away when no namespace is left in it, and the
+// folder if it was not there before.
 func leaveNetnsDir() {
-	if entries, err := os.ReadDir(netnsDir); err == nil && len(entries) == 0 {
-		_ = unix.Unmount(netnsDir, 0) // EINVAL where it is none
+	entries, err := os.ReadDir(netnsDir)
+	if err != nil || len(entries) > 0 {
+		return
+	}
+	_ = unix.Unmount(netnsDir, 0) // EINVAL where it is none
+	if _, err := os.Stat(netnsDirMade); err == nil {
+		_ = os.Remove(netnsDir)
+		_ = os.Remove(netnsDirMade)
 	}
 }
 
