@@ -170,7 +170,7 @@ func tcpRate(t testing.TB, a, b *testNS, d time.Duration) float64 {
 	a.do(func() {
 		out, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		fatal(t, err)
-		fatal(t, unix.Connect(out, &unix.SockaddrInet4{Port: 5201, Addr: [4]byte{192, 168, 1, 2}}))
+		fatal(t, connect(out, &unix.SockaddrInet4{Port: 5201, Addr: [4]byte{192, 168, 1, 2}}))
 	})
 	in, _, err = unix.Accept(ln)
 	fatal(t, err)
@@ -226,7 +226,7 @@ func packetRate(t testing.TB, a, b *testNS, d time.Duration) float64 {
 	a.do(func() {
 		out, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 		fatal(t, err)
-		fatal(t, unix.Connect(out, &unix.SockaddrInet4{Port: 5202, Addr: [4]byte{192, 168, 1, 2}}))
+		fatal(t, connect(out, &unix.SockaddrInet4{Port: 5202, Addr: [4]byte{192, 168, 1, 2}}))
 	})
 	var stop atomic.Bool
 	var received atomic.Int64

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"errors"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -32,7 +33,7 @@ func transfer(t testing.TB, from, to *testNS, addr string, n int) error {
 	defer unix.Close(out)
 	limit := &unix.Timeval{Sec: 10}
 	unix.SetsockoptTimeval(out, unix.SOL_SOCKET, unix.SO_SNDTIMEO, limit)
-	if err := unix.Connect(out, &unix.SockaddrInet4{Port: 5300, Addr: [4]byte(net.ParseIP(addr).To4())}); err != nil {
+	if err := connect(out, &unix.SockaddrInet4{Port: 5300, Addr: [4]byte(net.ParseIP(addr).To4())}); err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
 	in, _, err := unix.Accept(ln)
@@ -160,4 +161,28 @@ func (n *testNS) feature(t testing.TB, dev, name string, on bool) {
 		t.Fatalf("%s has no feature %s", dev, name)
 	})
 	time.Sleep(time.Millisecond)
+}
+
+// connect is connect(2) for a blocking socket. A signal, as Go's scheduler sends
+// them, does not end the attempt: it goes on, and its end is waited for.
+func connect(fd int, to unix.Sockaddr) error {
+	err := unix.Connect(fd, to)
+	if err != unix.EINTR {
+		return err
+	}
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	for {
+		if _, err := unix.Poll(p, 10_000); err == nil {
+			break
+		} else if err != unix.EINTR {
+			return err
+		}
+	}
+	if p[0].Revents == 0 {
+		return unix.ETIMEDOUT
+	}
+	if e, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || e != 0 {
+		return errors.Join(err, unix.Errno(e))
+	}
+	return nil
 }
