@@ -3,8 +3,8 @@
 package wire
 
 import (
-	"errors"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"testing"
