@@ -189,6 +189,10 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 		return fail(err)
 	}
 	show.ready(time.Since(began))
+	// The lab runs; of what its commands did this only tells.
+	if nodes, err := in.client.Unfinished(ctx, cluster.Found{Name: in.lab.Name, Namespace: in.lab.Namespace}); err == nil {
+		show.commands(nodes)
+	}
 	return nil
 }
 

@@ -193,3 +193,27 @@ func (p *progress) ready(took time.Duration) {
 	p.repaint(nil)
 	fmt.Fprintf(p.world.Err, "lab %s is ready (%.1f s)\n", p.name, took.Seconds())
 }
+
+// commands tells of commands that have failed, and how many still run.
+func (p *progress) commands(nodes []status.Node) {
+	running := 0
+	for _, n := range nodes {
+		for _, c := range n.Commands {
+			switch {
+			case c.Running:
+				running++
+			case p.json:
+				p.emit(event{Event: "command", Nodes: []string{n.Name}, Reason: "failed", Message: c.String(), Source: n.Source})
+			default:
+				where := ""
+				if n.Source != "" {
+					where = " (" + n.Source + ")"
+				}
+				fmt.Fprintf(p.world.Err, "warning: node %s%s: %s\n", n.Name, where, oneLine(c.String()))
+			}
+		}
+	}
+	if running > 0 && !p.json {
+		fmt.Fprintf(p.world.Err, "%s still running; 'c9s status %s' tells how they end\n", diag.Count(running, "command"), p.name)
+	}
+}

@@ -146,3 +146,25 @@ func TestFitScreen(t *testing.T) {
 		}
 	}
 }
+
+// A command that failed does not fail the deploy, and is told.
+func TestProgressOfCommands(t *testing.T) {
+	nodes := []status.Node{{Name: "R1", Source: "topo.clab.yml:7", Commands: []status.Command{
+		{Step: 1, Command: "ls /x", User: true, ExitCode: 2, Output: "no such file"}, {Step: 2, Command: "iperf3 -s", Running: true},
+	}}}
+	var out, err bytes.Buffer
+	p := newProgress(IO{Out: &out, Err: &err}, false)
+	p.name = "demo"
+	p.commands(nodes)
+	const want = `warning: node R1 (topo.clab.yml:7): "ls /x" failed with exit code 2: no such file
+1 command still running; 'c9s status demo' tells how they end
+`
+	if err.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", err.String(), want)
+	}
+	newProgress(IO{Out: &out, Err: &err}, true).commands(nodes)
+	var e event
+	if json.Unmarshal(out.Bytes(), &e) != nil || e.Event != "command" || e.Reason != "failed" || e.Nodes[0] != "R1" {
+		t.Errorf("event %s", out.String())
+	}
+}

@@ -198,13 +198,8 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 func printCommands(w io.Writer, l status.Lab) {
 	for _, n := range l.Nodes {
 		for _, c := range n.Commands {
-			switch {
-			case c.Running && c.Error == "":
-				fmt.Fprintf(w, "  %s: step %d is running\n", n.Name, c.Step)
-			case c.Running:
-				fmt.Fprintf(w, "  %s: step %d: %s\n", n.Name, c.Step, c.Error)
-			default:
-				fmt.Fprintf(w, "  %s: step %d failed (exit code %d): %s\n", n.Name, c.Step, c.ExitCode, oneLine(c.Error+" "+c.Output))
+			if !c.OK() {
+				fmt.Fprintf(w, "  %s: %s\n", n.Name, oneLine(c.String()))
 			}
 		}
 	}

@@ -185,7 +185,7 @@ func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 	if err := pause(ctx, statusEvery-time.Since(p.statusWritten)); err != nil {
 		return err
 	}
-	if err := p.patch(ctx, own.StatusConfigMap, status.Key, l); err != nil {
+	if err := p.patch(ctx, own.StatusConfigMap, status.Key, l.Short()); err != nil {
 		return err
 	}
 	p.statusShape, p.statusWritten = s, time.Now()
@@ -210,12 +210,23 @@ func shape(l status.Lab) string {
 	var b strings.Builder
 	fmt.Fprint(&b, l.State)
 	for _, n := range l.Nodes {
-		fmt.Fprintln(&b, n.Name, n.State, n.Reason, n.Restarts, n.Worker, n.PodName, len(n.Commands))
+		fmt.Fprintln(&b, n.Name, n.State, n.Reason, n.Restarts, n.Worker, n.PodName, unusual(n.Commands))
 	}
 	for _, k := range l.Links {
 		fmt.Fprintln(&b, k.ID, k.A, k.B, k.Up, k.Reason, k.Datapath)
 	}
 	return b.String()
+}
+
+// unusual counts the commands that have failed or still run.
+func unusual(all []status.Command) int {
+	n := 0
+	for _, c := range all {
+		if !c.OK() {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *publisher) patch(ctx context.Context, name, key string, value any) error {

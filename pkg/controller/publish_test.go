@@ -117,6 +117,7 @@ func TestStatusOnStateChangeOnly(t *testing.T) {
 		"restarts":         {func(l *status.Lab) { l.Nodes[0].Restarts++ }, true},
 		"another worker":   {func(l *status.Lab) { l.Nodes[0].Worker = "n9" }, true},
 		"a failed command": {func(l *status.Lab) { l.Nodes[0].Commands = []status.Command{{Step: 1, ExitCode: 1}} }, true},
+		"a good command":   {func(l *status.Lab) { l.Nodes[0].Commands = []status.Command{{Step: 1, User: true}} }, false},
 		"datapath":         {func(l *status.Lab) { l.Links[0].Datapath = "vxlan" }, true},
 		"carrier":          {func(l *status.Lab) { l.Links[0].A.Carrier = true }, true},
 	} {

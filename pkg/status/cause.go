@@ -4,6 +4,12 @@ import "strings"
 
 const noImage = "its image cannot be pulled"
 
+// fullDisk is part of what containerd and CRI-O say when they cannot unpack an
+// image (ENOSPC).
+const fullDisk = "no space left on device"
+
+const makeRoom = "the worker's disk is full: remove what fills it there (crictl rmi --prune removes unused images), give it more, or place the node on another with nodeSelector in c9s.yaml"
+
 // causes turns Kubernetes' words into what they mean here and what to do. The
 // first whose reason and text fit is taken.
 var causes = []struct {
@@ -13,6 +19,12 @@ var causes = []struct {
 	{"FailedCreate", "violates PodSecurity", "the namespace forbids privileged Pods, which the sidecar is; set its label pod-security.kubernetes.io/enforce=privileged or use another namespace"},
 	{"FailedCreate", "exceeded quota", "the namespace's quota is used up"},
 	{"FailedCreate", "", "the API server refuses the Pod"},
+	{"ImagePullBackOff", fullDisk, makeRoom},
+	{"ErrImagePull", fullDisk, makeRoom},
+	{"CreateContainerError", fullDisk, makeRoom},
+	{"RunContainerError", fullDisk, makeRoom},
+	{"FailedMount", fullDisk, makeRoom},
+	{"FailedCreatePodSandBox", fullDisk, makeRoom},
 	{"ImagePullBackOff", "", noImage},
 	{"ErrImagePull", "", noImage},
 	{"ErrImageNeverPull", "", "its image is not on the worker, and the pull policy is Never"},
@@ -22,10 +34,14 @@ var causes = []struct {
 	{"RunContainerError", "", "the container cannot be started"},
 	{"CrashLoopBackOff", "", "its container ends again and again"},
 	{"OOMKilled", "", "its container needs more memory than its limit"},
+	{"Unschedulable", "node.kubernetes.io/disk-pressure", "no worker can take it, and some have too little room on their disk: make room there (crictl rmi --prune removes unused images)"},
 	{"Unschedulable", "", "no worker can take it"},
 	{"FailedMount", "/dev/kvm", "the worker has no /dev/kvm, which this kind needs: nested virtualisation must be on"},
-	{"FailedMount", "not found", "something that the Pod mounts is missing (were the Secrets applied?)"},
+	{"FailedMount", "secret \"", "a Secret that the Pod mounts is missing: apply the rendered secrets/ too, or use c9s deploy, which does"},
+	{"FailedMount", "not found", "something that the Pod mounts is missing: apply all that was rendered, or use c9s deploy, which does"},
 	{"FailedMount", "", "a volume cannot be mounted"},
+	{"Evicted", "ephemeral-storage", makeRoom},
+	{"Evicted", "DiskPressure", makeRoom},
 	{"Evicted", "", "the worker ran out of something and evicted it"},
 }
 

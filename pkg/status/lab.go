@@ -2,8 +2,10 @@ package status
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,14 +63,19 @@ type Node struct {
 	// Service's own.
 	Exposed string    `json:"exposed,omitempty"`
 	Started time.Time `json:"started,omitzero"`
-	// Commands are the node's own that have failed or still run.
+	// Commands are the topology's own, and those of the kind that have failed or
+	// still run.
 	Commands []Command `json:"commands,omitempty"`
 	Source   string    `json:"source,omitempty"`
 }
 
-// Command is the outcome of a step that did not simply succeed.
+// Command is the outcome of a step.
 type Command struct {
-	Step     int    `json:"step"`
+	Step int `json:"step"`
+	// Command is the step's name: of the topology's own, the command as written.
+	Command string `json:"command,omitempty"`
+	// User tells that it is the topology's own.
+	User     bool   `json:"user,omitempty"`
 	Running  bool   `json:"running,omitempty"`
 	ExitCode int    `json:"exitCode"`
 	Error    string `json:"error,omitempty"`
@@ -235,11 +242,42 @@ func exposed(s *corev1.Service) string {
 func commands(p api.Program) []Command {
 	var out []Command
 	for _, s := range p.Result.Steps {
-		if s.Running || s.ExitCode != 0 || s.Error != "" {
-			out = append(out, Command{Step: s.Index + 1, Running: s.Running, ExitCode: s.ExitCode, Error: s.Error, Output: strings.TrimSpace(s.Output)})
+		c := Command{Step: s.Index + 1, Command: s.Name, User: s.User, Running: s.Running, ExitCode: s.ExitCode, Error: s.Error, Output: strings.TrimSpace(s.Output)}
+		if s.User || !c.OK() {
+			out = append(out, c)
 		}
 	}
 	return out
+}
+
+// OK tells that the command has ended well.
+func (c Command) OK() bool { return !c.Running && c.ExitCode == 0 && c.Error == "" }
+
+// Failed tells that it has ended otherwise.
+func (c Command) Failed() bool { return !c.Running && !c.OK() }
+
+// String says what became of the command, on one line but for its output.
+func (c Command) String() string {
+	name := fmt.Sprintf("step %d", c.Step)
+	if c.Command != "" {
+		name = strconv.Quote(c.Command)
+	}
+	switch {
+	case c.OK():
+		return name + " succeeded"
+	case c.Running && c.Error == "":
+		return name + " is running"
+	case c.Running:
+		return name + ": " + c.Error
+	}
+	text := fmt.Sprintf("%s failed with exit code %d", name, c.ExitCode)
+	// The error of a command that ran says the exit code once more.
+	for _, more := range []string{c.Error, c.Output} {
+		if more != "" && more != fmt.Sprintf("exit status %d", c.ExitCode) {
+			text += ": " + more
+		}
+	}
+	return text
 }
 
 // verdict is the lab's one word.
@@ -352,4 +390,27 @@ func (l *Lab) Explain(reported []Node) {
 			n.Reason = r.Reason
 		}
 	}
+}
+
+// shortOutput is how much of a command's output is kept in a ConfigMap, which
+// takes 1 MiB in all.
+const shortOutput = 200
+
+// Short leaves out of the status what commands printed that ended well, and most
+// of what others did.
+func (l Lab) Short() Lab {
+	l.Nodes = slices.Clone(l.Nodes)
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		n.Commands = slices.Clone(n.Commands)
+		for j := range n.Commands {
+			c := &n.Commands[j]
+			if c.OK() {
+				c.Output = ""
+			} else if over := len(c.Output) - shortOutput; over > 0 {
+				c.Output = strings.ToValidUTF8(c.Output[over:], "")
+			}
+		}
+	}
+	return l
 }

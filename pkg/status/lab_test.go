@@ -2,6 +2,7 @@ package status
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,14 +48,14 @@ func TestCompute(t *testing.T) {
 		Pods:        []*corev1.Pod{r1, old},
 		Services:    []*corev1.Service{nodeService("r1-wire", "R1", "r1", "frr"), balanced, nodeService("edge", "R1", "r1", "frr")},
 		Sidecars: map[string]api.Status{"r1": {Programs: []api.Program{{Node: "R1", Result: stage.Result{Steps: []stage.StepResult{
-			{Index: 0}, {Index: 1, ExitCode: 2, Output: " no such file\n"}, {Index: 2, Running: true},
+			{Index: 0}, {Index: 1, ExitCode: 2, Output: " no such file\n"}, {Index: 2, Running: true}, {Index: 3, Name: "hostname", User: true, Output: "R1\n"},
 		}}}}}},
 	})
 	want := []Node{
 		{
 			Name: "R1", Kind: "frr", Image: "frr:1", State: StateReady, Worker: "n1", Pod: "r1", PodName: "r1-1", Exposed: "192.0.2.9",
 			IPv4: netip.MustParseAddr("172.20.20.2"), Started: started.Time, Source: "topo.clab.yml:7",
-			Commands: []Command{{Step: 2, ExitCode: 2, Output: "no such file"}, {Step: 3, Running: true}},
+			Commands: []Command{{Step: 2, ExitCode: 2, Output: "no such file"}, {Step: 3, Running: true}, {Step: 4, Command: "hostname", User: true, Output: "R1"}},
 		},
 		{Name: "R2", Pod: "r2", State: StatePending},
 	}
@@ -149,5 +150,31 @@ func TestVerdict(t *testing.T) {
 		if l.Settle(); l.State != c.want {
 			t.Errorf("%s: %s, want %s", name, l.State, c.want)
 		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for want, c := range map[string]Command{
+		`"hostname" succeeded`:                         {Step: 1, Command: "hostname", Output: "R1"},
+		`step 2 is running`:                            {Step: 2, Running: true},
+		`"sleep 99": still running after 1m0s`:         {Step: 1, Command: "sleep 99", Running: true, Error: "still running after 1m0s"},
+		`"ls /x" failed with exit code 2: no such`:     {Step: 1, Command: "ls /x", ExitCode: 2, Error: "exit status 2", Output: "no such"},
+		`"nothing" failed with exit code 127: no file`: {Step: 1, Command: "nothing", ExitCode: 127, Error: "no file"},
+	} {
+		if got := c.String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestShort(t *testing.T) {
+	long := strings.Repeat("é", 200)
+	l := Lab{Nodes: []Node{{Commands: []Command{{Output: "fine"}, {ExitCode: 1, Output: long}, {ExitCode: 1, Output: "why"}}}}}
+	got := l.Short().Nodes[0].Commands
+	if got[0].Output != "" || got[1].Output != long[200:] || got[2].Output != "why" {
+		t.Errorf("%+v", got)
+	}
+	if l.Nodes[0].Commands[0].Output != "fine" {
+		t.Error("the status itself was changed")
 	}
 }

@@ -184,7 +184,7 @@ func (p *Progress) trouble(s corev1.ContainerStatus) bool {
 		case w.Reason == "ErrImagePull":
 			// The first try; the next state says the same with less in it.
 			p.Reason, p.Message, p.Container = w.Reason, w.Message, s.Name
-			p.Certain = strings.Contains(w.Message, "not found") || strings.Contains(w.Message, "denied") || strings.Contains(w.Message, "unauthorized")
+			p.Certain = strings.Contains(w.Message, "not found") || strings.Contains(w.Message, "denied") || strings.Contains(w.Message, "unauthorized") || strings.Contains(w.Message, fullDisk)
 			if p.Certain {
 				p.State = StateFailed
 			}

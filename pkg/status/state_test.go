@@ -84,6 +84,9 @@ func refused(message string) func(*appsv1.Deployment) {
 	}
 }
 
+// noSpace is what containerd says of an image that it cannot unpack.
+const noSpace = `failed to pull and unpack image "quay.io/frrouting/frr:10.2.1": failed to extract layer sha256:d7: write /var/lib/containerd/x: no space left on device: unknown`
+
 func TestOf(t *testing.T) {
 	going := func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }
 	wired := inits(prepared, running(WireContainer))
@@ -112,21 +115,36 @@ func TestOf(t *testing.T) {
 		"evicted": {pod: onWorker(func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "low on memory"
 		}), state: StateFailed, cause: "evicted it (low on memory)"},
-		"failed, no word":    {pod: onWorker(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), state: StateFailed, cause: "its Pod has failed"},
-		"on its worker":      {pod: onWorker(), state: StatePulling, cause: "-"},
-		"being made":         {pod: onWorker(inits(waiting(PrepareContainer, "PodInitializing", ""), waiting(WireContainer, "PodInitializing", "")), devices(waiting("r1", "PodInitializing", ""))), state: StatePulling, cause: "-"},
-		"laying out":         {pod: onWorker(inits(running(PrepareContainer), waiting(WireContainer, "PodInitializing", ""))), state: StatePreparing, cause: "-"},
-		"laid out":           {pod: onWorker(inits(prepared, waiting(WireContainer, "PodInitializing", ""))), state: StatePreparing, cause: "-"},
-		"wiring":             {pod: onWorker(inits(prepared, notStarted(running(WireContainer)))), state: StateWiring, cause: "-"},
-		"device being made":  {pod: onWorker(wired, devices(waiting("r1", "ContainerCreating", ""))), state: StateStarting, cause: "-"},
-		"one of two runs":    {pod: onWorker(wired, devices(running("sr1-a"), waiting("sr1-1", "ContainerCreating", ""))), state: StateStarting, cause: "-"},
-		"booting":            {pod: onWorker(wired, devices(running("r1"))), state: StateBooting, cause: "-"},
-		"ready":              {pod: onWorker(wired, devices(running("r1")), with(corev1.PodReady, corev1.ConditionTrue, "", "")), state: StateReady, cause: "-"},
-		"host network":       {pod: onWorker(inits(prepared), devices(running("r1")), with(corev1.PodReady, corev1.ConditionTrue, "", "")), state: StateReady, cause: "-"},
-		"first pull":         {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "i/o timeout"))), state: StateStarting, cause: "its image cannot be pulled (i/o timeout)"},
-		"no such image":      {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "manifest: not found"))), state: StateFailed, certain: true, cause: "cannot be pulled"},
-		"pull denied":        {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "unauthorized"))), state: StateFailed, certain: true, cause: "unauthorized"},
-		"pulls again":        {pod: onWorker(wired, devices(waiting("r1", "ImagePullBackOff", "Back-off pulling image"))), state: StateFailed, certain: true, cause: "its image cannot be pulled"},
+		"failed, no word":   {pod: onWorker(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), state: StateFailed, cause: "its Pod has failed"},
+		"on its worker":     {pod: onWorker(), state: StatePulling, cause: "-"},
+		"being made":        {pod: onWorker(inits(waiting(PrepareContainer, "PodInitializing", ""), waiting(WireContainer, "PodInitializing", "")), devices(waiting("r1", "PodInitializing", ""))), state: StatePulling, cause: "-"},
+		"laying out":        {pod: onWorker(inits(running(PrepareContainer), waiting(WireContainer, "PodInitializing", ""))), state: StatePreparing, cause: "-"},
+		"laid out":          {pod: onWorker(inits(prepared, waiting(WireContainer, "PodInitializing", ""))), state: StatePreparing, cause: "-"},
+		"wiring":            {pod: onWorker(inits(prepared, notStarted(running(WireContainer)))), state: StateWiring, cause: "-"},
+		"device being made": {pod: onWorker(wired, devices(waiting("r1", "ContainerCreating", ""))), state: StateStarting, cause: "-"},
+		"one of two runs":   {pod: onWorker(wired, devices(running("sr1-a"), waiting("sr1-1", "ContainerCreating", ""))), state: StateStarting, cause: "-"},
+		"booting":           {pod: onWorker(wired, devices(running("r1"))), state: StateBooting, cause: "-"},
+		"ready":             {pod: onWorker(wired, devices(running("r1")), with(corev1.PodReady, corev1.ConditionTrue, "", "")), state: StateReady, cause: "-"},
+		"host network":      {pod: onWorker(inits(prepared), devices(running("r1")), with(corev1.PodReady, corev1.ConditionTrue, "", "")), state: StateReady, cause: "-"},
+		"first pull":        {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "i/o timeout"))), state: StateStarting, cause: "its image cannot be pulled (i/o timeout)"},
+		"no such image":     {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "manifest: not found"))), state: StateFailed, certain: true, cause: "cannot be pulled"},
+		"pull denied":       {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "unauthorized"))), state: StateFailed, certain: true, cause: "unauthorized"},
+		"pulls again":       {pod: onWorker(wired, devices(waiting("r1", "ImagePullBackOff", "Back-off pulling image"))), state: StateFailed, certain: true, cause: "its image cannot be pulled"},
+		"full disk, first":  {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", noSpace))), state: StateFailed, certain: true, cause: "the worker's disk is full: remove what fills it"},
+		"full disk, again":  {pod: onWorker(wired, devices(waiting("r1", "ImagePullBackOff", "Back-off pulling image \"frr:1\": ErrImagePull: "+noSpace))), state: StateFailed, certain: true, cause: "the worker's disk is full"},
+		"full, c9s image":   {pod: onWorker(inits(waiting(WireContainer, "ErrImagePull", noSpace))), state: StateFailed, certain: true, cause: "the worker's disk is full"},
+		"full, container":   {pod: onWorker(wired, devices(waiting("r1", "CreateContainerError", "mkdir /var/lib/containerd/x: no space left on device"))), state: StateFailed, certain: true, cause: "the worker's disk is full"},
+		"full, evicted": {pod: onWorker(func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "The node was low on resource: ephemeral-storage. Threshold quantity: 1073741824, available: 12Ki. "
+		}), state: StateFailed, cause: "the worker's disk is full"},
+		"full, refused": {pod: onWorker(func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "Pod was rejected: The node had condition: [DiskPressure]. "
+		}), state: StateFailed, cause: "the worker's disk is full"},
+		"full, tainted": {pod: func() *corev1.Pod {
+			p := &corev1.Pod{}
+			with(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available: 3 node(s) had untolerated taint(s). no new claims to deallocate; 3 {node.kubernetes.io/disk-pressure: }")(p)
+			return p
+		}(), state: StatePending, cause: "too little room on their disk"},
 		"c9s image":          {pod: onWorker(inits(waiting(PrepareContainer, "ImagePullBackOff", "no such host"))), state: StateFailed, certain: true, cause: "the c9s image cannot be pulled; --image names another"},
 		"missing Secret":     {pod: onWorker(wired, devices(waiting("r1", "CreateContainerConfigError", `secret "s" not found`))), state: StateFailed, certain: true, cause: `is missing (secret "s" not found)`},
 		"bad files":          {pod: onWorker(inits(over(PrepareContainer, 1, "Error", "digest differs"))), state: StateFailed, certain: true, cause: "its files cannot be laid out (it ended with exit code 1: digest differs)"},
@@ -134,8 +152,8 @@ func TestOf(t *testing.T) {
 		"device crashes":     {pod: onWorker(wired, devices(crashing("r1", 1, "Error"))), state: StateFailed, certain: true, cause: "ends again and again (it ended with exit code 1)"},
 		"device out of room": {pod: onWorker(wired, devices(crashing("r1", 137, "OOMKilled"))), state: StateFailed, certain: true, cause: "more memory than its limit"},
 		"device has ended":   {pod: onWorker(wired, devices(over("r1", 0, "Completed", ""))), state: StateFailed, cause: "exit code 0"},
-		"mount, just now":    {pod: onWorker(), events: []corev1.Event{event("FailedMount", `secret "x" not found`, 2*time.Second)}, state: StatePulling, cause: "were the Secrets applied?"},
-		"mount, for long":    {pod: onWorker(), events: []corev1.Event{event("FailedMount", `secret "x" not found`, time.Minute)}, state: StateFailed, certain: true, cause: "is missing"},
+		"mount, just now":    {pod: onWorker(), events: []corev1.Event{event("FailedMount", `secret "x" not found`, 2*time.Second)}, state: StatePulling, cause: "a Secret that the Pod mounts is missing: apply the rendered secrets/"},
+		"mount, for long":    {pod: onWorker(), events: []corev1.Event{event("FailedMount", `secret "x" not found`, time.Minute)}, state: StateFailed, certain: true, cause: "a Secret that the Pod mounts is missing"},
 		"no KVM":             {pod: onWorker(), events: []corev1.Event{event("FailedMount", `hostPath type check failed: /dev/kvm is not a character device`, time.Minute)}, state: StateFailed, certain: true, cause: "nested virtualisation"},
 		"mounted since": {pod: onWorker(with(corev1.PodReadyToStartContainers, corev1.ConditionTrue, "", "")),
 			events: []corev1.Event{event("FailedMount", `secret "x" not found`, time.Minute)}, state: StatePulling, cause: "-"},

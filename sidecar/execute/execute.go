@@ -87,7 +87,7 @@ func newRunner(o Options, p *stage.Program) *runner {
 	dir := filepath.Dir(o.Steps)
 	r := &runner{
 		program: p, dir: dir, patience: o.Patience, stages: o.Stages,
-		results: newRecorder(filepath.Join(dir, stage.RunDir, stage.ResultFile)),
+		results: newRecorder(filepath.Join(dir, stage.RunDir, stage.ResultFile), p.Steps),
 	}
 	if r.patience == 0 {
 		r.patience = Patience

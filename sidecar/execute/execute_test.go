@@ -105,7 +105,7 @@ func TestStrictEndsWithTheFirstFailure(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "break") {
 		t.Errorf("error %v", err)
 	}
-	if r := n.result(); len(r.Steps) != 1 || r.Done {
+	if r := n.result(); len(r.Steps) != 1 || r.Done || r.Steps[0].Name != "break" {
 		t.Errorf("went on: %+v", r)
 	}
 }

@@ -18,16 +18,21 @@ const keepOutput = 4 << 10
 // a command that was left to itself reports whenever it ends.
 type recorder struct {
 	file string
-	mu   sync.Mutex
-	r    stage.Result
+	// steps are the program's, whose names the results carry.
+	steps []stage.Step
+	mu    sync.Mutex
+	r     stage.Result
 }
 
-func newRecorder(file string) *recorder {
-	return &recorder{file: file, r: stage.Result{Version: stage.ResultVersion}}
+func newRecorder(file string, steps []stage.Step) *recorder {
+	return &recorder{file: file, steps: steps, r: stage.Result{Version: stage.ResultVersion}}
 }
 
 // set records the present outcome of a step.
 func (rec *recorder) set(s stage.StepResult) {
+	if s.Index < len(rec.steps) {
+		s.Name, s.User = rec.steps[s.Index].Name, rec.steps[s.Index].User
+	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	i := slices.IndexFunc(rec.r.Steps, func(old stage.StepResult) bool { return old.Index == s.Index })

@@ -115,7 +115,10 @@ type Result struct {
 
 // StepResult is the outcome of one step that runs something.
 type StepResult struct {
-	Index    int    `json:"index"`
+	Index int `json:"index"`
+	// Name and User are the step's own.
+	Name     string `json:"name,omitempty"`
+	User     bool   `json:"user,omitempty"`
 	Running  bool   `json:"running,omitempty"`
 	ExitCode int    `json:"exitCode"`
 	Error    string `json:"error,omitempty"`
