@@ -56,7 +56,7 @@ var vocabulary = []Field{
 	{"node.hostname", Supported, "Host name inside the container (default: the node's name).", "Set exactly as written, also where Kubernetes could not carry it.", "hostname: R1"},
 	{"node.entrypoint", Supported, "Overrides the image's entrypoint.", "The container's command.", "entrypoint: /sbin/init"},
 	{"node.cmd", Supported, "Overrides the image's command.", "The container's args.", "cmd: sleep infinity"},
-	{"node.exec", Supported, "Commands to run once the node is up.", "Run inside the container by a small helper; a command that fails is reported and does not restart the node.", "exec:\n  - ip addr add 10.0.0.1/24 dev eth1"},
+	{"node.exec", Supported, "Commands to run once the node is up.", "Run inside the container by a small helper; what each did is in `c9s status -o json`; one that fails is told and does not restart the node.", "exec:\n  - ip addr add 10.0.0.1/24 dev eth1"},
 	{"node.binds", Supported, "Files and folders of the host: source:target[:mode].", "Files of your disk are staged; paths of the worker (/dev, /sys, /lib/modules, /etc/localtime) become read-only hostPaths with a warning.", "binds:\n  - r1/daemons:/etc/frr/daemons"},
 	{"node.volumes", Supported, "Volumes of the container engine: [name:]target[:options].", "emptyDir, or part of the node's claim where the policy makes it persistent.", "volumes:\n  - data:/var/lib/data"},
 	{"node.devices", Supported, "Devices of the host.", "hostPath devices of the worker.", "devices:\n  - /dev/net/tun"},
