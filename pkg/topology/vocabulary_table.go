@@ -94,7 +94,7 @@ var vocabulary = []Field{
 	{"node.stages.create-links", Supported, "Before the interfaces are made.", "Before the sidecar makes the interfaces.", ""},
 	{"node.stages.configure", Supported, "Before the kind's own configuration steps.", "Same.", ""},
 	{"node.stages.healthy", Supported, "Once the container is healthy.", "Once the device is ready.", ""},
-	{"node.stages.exit", Supported, "Once the container has stopped.", "Once the device's process has ended.", ""},
+	{"node.stages.exit", Supported, "Once the container has stopped.", "Waiting for it, and commands in it, are refused: a container that ends is started again.", ""},
 	{"node.stages.STAGE.wait-for", Supported, "Stages of other nodes to wait for.", "Same; circles are errors.", ""},
 	{"node.stages.STAGE.exec", Supported, "Commands around the stage.", "Same, inside the container.", ""},
 	{"node.stages.STAGE.wait-for[].node", Supported, "The other node.", "Same.", ""},

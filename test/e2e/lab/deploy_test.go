@@ -60,7 +60,9 @@ func TestDeploy(t *testing.T) {
 			if c.ExitCode == 0 && c.Error == "" {
 				continue
 			}
-			t.Errorf("node %s: command failed: %+v", n.Name, c)
+			if c.Running || c.ExitCode != 0 || c.Error != "" {
+				t.Errorf("node %s: command failed: %+v", n.Name, c)
+			}
 		}
 	}
 	if len(workers) != 3 {

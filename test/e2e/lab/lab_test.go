@@ -33,11 +33,7 @@ type state struct {
 	Nodes []struct {
 		Name, State, Reason, Pod, PodName, Worker, IPv4, IPv6 string
 		Restarts                                              int
-		Commands                                              []struct {
-			ExitCode int
-			Error    string
-			Output   string
-		}
+		Commands                                              []command
 	} `json:"nodes"`
 	Links []struct {
 		A, B struct {
@@ -48,6 +44,16 @@ type state struct {
 		Reason   string
 		Datapath string
 	} `json:"links"`
+}
+
+// command is what became of one of a node's commands.
+type command struct {
+	Command  string
+	User     bool
+	Running  bool
+	ExitCode int
+	Error    string
+	Output   string
 }
 
 // long leaves a test out of short runs.
