@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
@@ -131,9 +134,26 @@ func TestJudge(t *testing.T) {
 }
 
 func TestFailureError(t *testing.T) {
-	f := Failure{PodProgress: PodProgress{Nodes: []string{"R1"}, Source: "topo.clab.yml:7", Progress: status.Progress{State: status.StateFailed, Reason: "CrashLoopBackOff"}}, Log: "one\ntwo\n"}
-	const want = "node R1 (topo.clab.yml:7): failed, its container ends again and again\n    | one\n    | two"
+	f := Failure{PodProgress: PodProgress{Nodes: []string{"R1"}, Source: "topo.clab.yml:7", Worker: "n1", Progress: status.Progress{State: status.StateFailed, Reason: "CrashLoopBackOff"}}, Log: "one\ntwo\n"}
+	const want = "node R1 (topo.clab.yml:7) on worker n1: failed, its container ends again and again\n    | one\n    | two"
 	if got := f.Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPressures(t *testing.T) {
+	worker := func(name string, disk corev1.ConditionStatus) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Message: "kubelet is posting ready status"},
+			{Type: corev1.NodeDiskPressure, Status: disk, Message: "kubelet has disk pressure"},
+		}}}
+	}
+	got := pressures([]corev1.Node{worker("n1", corev1.ConditionFalse), worker("n2", corev1.ConditionTrue)})
+	if want := "; worker n2 has DiskPressure: kubelet has disk pressure"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	p := status.Progress{State: status.StateFailed, Reason: "Unschedulable", Message: "0/2 nodes are available" + got}
+	if cause := p.Cause(); !strings.Contains(cause, "too little room on their disk") || !strings.Contains(cause, "n2") {
+		t.Errorf("cause %q", cause)
 	}
 }

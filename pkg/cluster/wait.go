@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/c9s-lab/c9s/pkg/status"
@@ -38,6 +40,9 @@ func (f Failure) Error() string {
 	text := "node " + strings.Join(f.Nodes, ", ")
 	if f.Source != "" {
 		text += " (" + f.Source + ")"
+	}
+	if f.Worker != "" {
+		text += " on worker " + f.Worker
 	}
 	text += ": " + string(f.State)
 	if cause := f.Cause(); cause != "" {
@@ -118,7 +123,14 @@ func judge(progress []PodProgress, pending map[string]time.Time, now time.Time) 
 // failures asks for the logs of what broke.
 func (c *Client) failures(ctx context.Context, namespace string, failed []PodProgress) error {
 	var errs []error
+	short := ""
+	if slices.ContainsFunc(failed, homeless) {
+		short = c.shortOfRoom(ctx)
+	}
 	for _, p := range failed {
+		if homeless(p) {
+			p.Message += short
+		}
 		f := Failure{PodProgress: p}
 		if p.PodName != "" && p.Container != "" {
 			f.Log = c.logTail(ctx, namespace, p.PodName, p.Container)
@@ -126,6 +138,32 @@ func (c *Client) failures(ctx context.Context, namespace string, failed []PodPro
 		errs = append(errs, f)
 	}
 	return errors.Join(errs...)
+}
+
+func homeless(p PodProgress) bool { return p.Reason == corev1.PodReasonUnschedulable }
+
+// shortOfRoom tells of workers that take no Pod because their disk, memory or
+// process table is nearly full, which the scheduler's word does not say. It says
+// nothing where the user may not see workers.
+func (c *Client) shortOfRoom(ctx context.Context) string {
+	list, err := c.Typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return ""
+	}
+	return pressures(list.Items)
+}
+
+func pressures(workers []corev1.Node) string {
+	text := ""
+	for i := range workers {
+		for _, c := range workers[i].Status.Conditions {
+			pressed := c.Type == corev1.NodeDiskPressure || c.Type == corev1.NodeMemoryPressure || c.Type == corev1.NodePIDPressure
+			if pressed && c.Status == corev1.ConditionTrue {
+				text += fmt.Sprintf("; worker %s has %s: %s", workers[i].Name, c.Type, c.Message)
+			}
+		}
+	}
+	return text
 }
 
 const logLines = 10

@@ -27,6 +27,8 @@ type PodProgress struct {
 	Source string
 	// PodName is the present Pod's own name; "" for none.
 	PodName string
+	// Worker is where it is; "" for nowhere yet.
+	Worker string
 	status.Progress
 }
 
@@ -110,7 +112,7 @@ func (w *Watcher) Progress() []PodProgress {
 		pod := pods[d.Name]
 		var about []corev1.Event
 		if pod != nil {
-			p.PodName = pod.Name
+			p.PodName, p.Worker = pod.Name, pod.Spec.NodeName
 			about = events[pod.Name]
 		}
 		p.Progress = status.Of(d, pod, about)

@@ -8,6 +8,8 @@ const noImage = "its image cannot be pulled"
 // image (ENOSPC).
 const fullDisk = "no space left on device"
 
+const noPullSecretFound = noImage + ", and a Secret with the registry's credentials (imagePullSecrets) is not in the namespace: make it with 'kubectl create secret docker-registry'"
+
 const makeRoom = "the worker's disk is full: remove what fills it there (crictl rmi --prune removes unused images), give it more, or place the node on another with nodeSelector in c9s.yaml"
 
 // causes turns Kubernetes' words into what they mean here and what to do. The
@@ -25,6 +27,8 @@ var causes = []struct {
 	{"RunContainerError", fullDisk, makeRoom},
 	{"FailedMount", fullDisk, makeRoom},
 	{"FailedCreatePodSandBox", fullDisk, makeRoom},
+	{"ImagePullBackOff", "image pull secrets", noPullSecretFound},
+	{"ErrImagePull", "image pull secrets", noPullSecretFound},
 	{"ImagePullBackOff", "", noImage},
 	{"ErrImagePull", "", noImage},
 	{"ErrImageNeverPull", "", "its image is not on the worker, and the pull policy is Never"},
@@ -34,7 +38,7 @@ var causes = []struct {
 	{"RunContainerError", "", "the container cannot be started"},
 	{"CrashLoopBackOff", "", "its container ends again and again"},
 	{"OOMKilled", "", "its container needs more memory than its limit"},
-	{"Unschedulable", "node.kubernetes.io/disk-pressure", "no worker can take it, and some have too little room on their disk: make room there (crictl rmi --prune removes unused images)"},
+	{"Unschedulable", "DiskPressure", "no worker can take it, and some have too little room on their disk: make room there (crictl rmi --prune removes unused images)"},
 	{"Unschedulable", "", "no worker can take it"},
 	{"FailedMount", "/dev/kvm", "the worker has no /dev/kvm, which this kind needs: nested virtualisation must be on"},
 	{"FailedMount", "secret \"", "a Secret that the Pod mounts is missing: apply the rendered secrets/ too, or use c9s deploy, which does"},

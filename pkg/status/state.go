@@ -76,6 +76,7 @@ func Of(d *appsv1.Deployment, pod *corev1.Pod, events []corev1.Event) Progress {
 	default:
 		p.containers(pod)
 		p.mounts(pod, events)
+		p.pullSecrets(events)
 	}
 	return p
 }
@@ -241,5 +242,21 @@ func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
 			p.State, p.Certain = StateFailed, true
 		}
 		return
+	}
+}
+
+// noPullSecret is the kubelet's event for a Secret of imagePullSecrets that is not
+// there. The pull is tried all the same, and its own error does not tell.
+const noPullSecret = "FailedToRetrieveImagePullSecret"
+
+func (p *Progress) pullSecrets(events []corev1.Event) {
+	if p.Reason != "ErrImagePull" && p.Reason != "ImagePullBackOff" {
+		return
+	}
+	for i := len(events) - 1; i >= 0; i-- {
+		if events[i].Reason == noPullSecret {
+			p.Message += "; " + events[i].Message
+			return
+		}
 	}
 }

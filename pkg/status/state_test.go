@@ -140,11 +140,9 @@ func TestOf(t *testing.T) {
 		"full, refused": {pod: onWorker(func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "Pod was rejected: The node had condition: [DiskPressure]. "
 		}), state: StateFailed, cause: "the worker's disk is full"},
-		"full, tainted": {pod: func() *corev1.Pod {
-			p := &corev1.Pod{}
-			with(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available: 3 node(s) had untolerated taint(s). no new claims to deallocate; 3 {node.kubernetes.io/disk-pressure: }")(p)
-			return p
-		}(), state: StatePending, cause: "too little room on their disk"},
+		"no pull secret": {pod: onWorker(wired, devices(waiting("r1", "ImagePullBackOff", "pull access denied"))),
+			events: []corev1.Event{event("FailedToRetrieveImagePullSecret", "Unable to retrieve some image pull secrets (registry); attempting to pull the image may not succeed.", time.Second), event("BackOff", "x", time.Second)},
+			state:  StateFailed, certain: true, cause: "its image cannot be pulled, and a Secret with the registry's credentials (imagePullSecrets) is not in the namespace: make it with 'kubectl create secret docker-registry' (pull access denied; Unable to retrieve some image pull secrets (registry)"},
 		"c9s image":          {pod: onWorker(inits(waiting(PrepareContainer, "ImagePullBackOff", "no such host"))), state: StateFailed, certain: true, cause: "the c9s image cannot be pulled; --image names another"},
 		"missing Secret":     {pod: onWorker(wired, devices(waiting("r1", "CreateContainerConfigError", `secret "s" not found`))), state: StateFailed, certain: true, cause: `is missing (secret "s" not found)`},
 		"bad files":          {pod: onWorker(inits(over(PrepareContainer, 1, "Error", "digest differs"))), state: StateFailed, certain: true, cause: "its files cannot be laid out (it ended with exit code 1: digest differs)"},

@@ -31,9 +31,9 @@ type lab struct {
 type state struct {
 	State string `json:"state"`
 	Nodes []struct {
-		Name, State, Reason, Pod, PodName, Worker, IPv4, IPv6 string
-		Restarts                                              int
-		Commands                                              []command
+		Name, State, Reason, Image, Pod, PodName, Worker, IPv4, IPv6 string
+		Restarts                                                     int
+		Commands                                                     []command
 	} `json:"nodes"`
 	Links []struct {
 		A, B struct {
