@@ -90,17 +90,32 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 	return c.deleteNamespace(ctx, l, o)
 }
 
-// waitGone waits until no Pod of the lab is left.
+// waitGone waits until no Pod and no Deployment of the lab is left. A Deployment
+// goes a moment after its Pods, and what is applied to it until then goes with it.
 func (c *Client) waitGone(ctx context.Context, l *Lab) error {
+	options := metav1.ListOptions{LabelSelector: own.LabelLab + "=" + render.LabelValue(l.Name)}
 	for {
-		pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelLab + "=" + render.LabelValue(l.Name)})
-		if err != nil || len(pods.Items) == 0 {
+		pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, options)
+		if err != nil {
 			return err
+		}
+		deployments, err := c.Typed.AppsV1().Deployments(l.Namespace).List(ctx, options)
+		if err != nil {
+			return err
+		}
+		left := ""
+		switch {
+		case len(pods.Items) > 0:
+			left = "Pod " + pods.Items[0].Name
+		case len(deployments.Items) > 0:
+			left = "Deployment " + deployments.Items[0].Name
+		default:
+			return nil
 		}
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the end of Pod %s: %w", pods.Items[0].Name, ctx.Err())
+			return fmt.Errorf("waiting for the end of %s: %w", left, ctx.Err())
 		}
 	}
 }
