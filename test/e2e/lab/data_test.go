@@ -44,6 +44,7 @@ func (l *lab) volume(t *testing.T, claim, worker string) {
 
 // What a device saves stays over restarts, deploys and a destroy that keeps data.
 func TestPersistence(t *testing.T) {
+	long(t)
 	topology := func(config, more string) string {
 		return `name: keep
 topology:
