@@ -205,11 +205,7 @@ func (p *progress) commands(nodes []status.Node) {
 			case p.json:
 				p.emit(event{Event: "command", Nodes: []string{n.Name}, Reason: "failed", Message: c.String(), Source: n.Source})
 			default:
-				where := ""
-				if n.Source != "" {
-					where = " (" + n.Source + ")"
-				}
-				fmt.Fprintf(p.world.Err, "warning: node %s%s: %s\n", n.Name, where, oneLine(c.String()))
+				fmt.Fprintf(p.world.Err, "warning: node %s%s: %s\n", n.Name, status.At(n.Source), oneLine(c.String()))
 			}
 		}
 	}

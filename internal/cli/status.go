@@ -197,10 +197,8 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 // printCommands tells of commands that failed or have not ended.
 func printCommands(w io.Writer, l status.Lab) {
 	for _, n := range l.Nodes {
-		for _, c := range n.Commands {
-			if !c.OK() {
-				fmt.Fprintf(w, "  %s: %s\n", n.Name, oneLine(c.String()))
-			}
+		for _, c := range n.Unfinished() {
+			fmt.Fprintf(w, "  %s: %s\n", n.Name, oneLine(c.String()))
 		}
 	}
 }

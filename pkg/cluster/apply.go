@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/object/validation"
 
 	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/status"
 )
 
 // Change is one object that was applied or pruned.
@@ -111,11 +112,7 @@ func follow(events <-chan event.Event, sources map[string]string, tell func(Chan
 }
 
 func (c Change) error() error {
-	where := c.Object
-	if c.Source != "" {
-		where += " (" + c.Source + ")"
-	}
-	return fmt.Errorf("%s: %w", where, c.Err)
+	return fmt.Errorf("%s%s: %w", c.Object, status.At(c.Source), c.Err)
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}

@@ -24,13 +24,7 @@ func (c *Client) Unfinished(ctx context.Context, l Found) ([]status.Node, error)
 	facts.Sidecars = c.askSidecars(ctx, l.Namespace, with)
 	var out []status.Node
 	for _, n := range status.Compute(facts).Nodes {
-		var unusual []status.Command
-		for _, command := range n.Commands {
-			if !command.OK() {
-				unusual = append(unusual, command)
-			}
-		}
-		if n.Commands = unusual; len(unusual) > 0 {
+		if n.Commands = n.Unfinished(); len(n.Commands) > 0 {
 			out = append(out, n)
 		}
 	}

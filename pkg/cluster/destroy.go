@@ -93,24 +93,10 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 // waitGone waits until no Pod and no Deployment of the lab is left. A Deployment
 // goes a moment after its Pods, and what is applied to it until then goes with it.
 func (c *Client) waitGone(ctx context.Context, l *Lab) error {
-	options := metav1.ListOptions{LabelSelector: own.LabelLab + "=" + render.LabelValue(l.Name)}
 	for {
-		pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, options)
-		if err != nil {
+		left, err := c.left(ctx, l)
+		if err != nil || left == "" {
 			return err
-		}
-		deployments, err := c.Typed.AppsV1().Deployments(l.Namespace).List(ctx, options)
-		if err != nil {
-			return err
-		}
-		left := ""
-		switch {
-		case len(pods.Items) > 0:
-			left = "Pod " + pods.Items[0].Name
-		case len(deployments.Items) > 0:
-			left = "Deployment " + deployments.Items[0].Name
-		default:
-			return nil
 		}
 		select {
 		case <-time.After(200 * time.Millisecond):
@@ -118,6 +104,23 @@ func (c *Client) waitGone(ctx context.Context, l *Lab) error {
 			return fmt.Errorf("waiting for the end of %s: %w", left, ctx.Err())
 		}
 	}
+}
+
+// left names a Pod of the lab, or else a Deployment; "" when there is neither.
+func (c *Client) left(ctx context.Context, l *Lab) (string, error) {
+	options := metav1.ListOptions{LabelSelector: own.LabelLab + "=" + render.LabelValue(l.Name)}
+	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, options)
+	if err != nil {
+		return "", err
+	}
+	if len(pods.Items) > 0 {
+		return "Pod " + pods.Items[0].Name, nil
+	}
+	deployments, err := c.Typed.AppsV1().Deployments(l.Namespace).List(ctx, options)
+	if err != nil || len(deployments.Items) == 0 {
+		return "", err
+	}
+	return "Deployment " + deployments.Items[0].Name, nil
 }
 
 // deleteNamespace removes a namespace that the lab's deploy made, if nothing of

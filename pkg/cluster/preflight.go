@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/status"
 )
 
 // resources are the API resources of the kinds that render makes, but for the
@@ -155,9 +156,6 @@ func clash(l *Lab, u *unstructured.Unstructured, live *metav1.PartialObjectMetad
 	if other := live.Annotations[own.AnnotationLabName]; other != "" {
 		whose = fmt.Sprintf("of lab %q", other)
 	}
-	where := u.GetAnnotations()[own.AnnotationSource]
-	if where != "" {
-		where = " (" + where + ")"
-	}
+	where := status.At(u.GetAnnotations()[own.AnnotationSource])
 	return fmt.Errorf("%s %s%s is in namespace %s already, and is %s: use another namespace with -n, or rename or remove the one that is there", u.GetKind(), u.GetName(), where, l.Namespace, whose)
 }

@@ -37,10 +37,7 @@ type Failure struct {
 
 // Error is what a user needs to know: node, cause, remedy where there is one.
 func (f Failure) Error() string {
-	text := "node " + strings.Join(f.Nodes, ", ")
-	if f.Source != "" {
-		text += " (" + f.Source + ")"
-	}
+	text := "node " + strings.Join(f.Nodes, ", ") + status.At(f.Source)
 	if f.Worker != "" {
 		text += " on worker " + f.Worker
 	}

@@ -210,23 +210,12 @@ func shape(l status.Lab) string {
 	var b strings.Builder
 	fmt.Fprint(&b, l.State)
 	for _, n := range l.Nodes {
-		fmt.Fprintln(&b, n.Name, n.State, n.Reason, n.Restarts, n.Worker, n.PodName, unusual(n.Commands))
+		fmt.Fprintln(&b, n.Name, n.State, n.Reason, n.Restarts, n.Worker, n.PodName, len(n.Unfinished()))
 	}
 	for _, k := range l.Links {
 		fmt.Fprintln(&b, k.ID, k.A, k.B, k.Up, k.Reason, k.Datapath)
 	}
 	return b.String()
-}
-
-// unusual counts the commands that have failed or still run.
-func unusual(all []status.Command) int {
-	n := 0
-	for _, c := range all {
-		if !c.OK() {
-			n++
-		}
-	}
-	return n
 }
 
 func (p *publisher) patch(ctx context.Context, name, key string, value any) error {

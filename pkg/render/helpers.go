@@ -10,6 +10,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
 // Names of c9s' own containers in a Pod, and its binary in the c9s image.
@@ -102,9 +103,9 @@ func (p *podRenderer) wireContainer() corev1.Container {
 		// sidecar that is silent for two minutes is taken for dead.
 		// The sidecar holds its answer until it can say yes, so what waits for
 		// it goes on at once and not at the next probe.
-		StartupProbe:   statusProbe("/startup?wait=900ms", 1, p.startupTries()),
-		ReadinessProbe: statusProbe("/ready?wait=4s", 5, 2),
-		LivenessProbe:  statusProbe("/live", 20, 6),
+		StartupProbe:   statusProbe(api.PathStartup+"?"+api.QueryWait+"=900ms", 1, p.startupTries()),
+		ReadinessProbe: statusProbe(api.PathReady+"?"+api.QueryWait+"=4s", 5, 2),
+		LivenessProbe:  statusProbe(api.PathLive, 20, 6),
 		SecurityContext: &corev1.SecurityContext{
 			Privileged:             new(true),
 			RunAsUser:              new(int64(0)),

@@ -81,8 +81,8 @@ func (p *podRenderer) helperVolumes(s staged) {
 			DefaultMode: new(int32(0o400)), Sources: s.files,
 		}})
 	}
-	for _, m := range p.members {
-		if !s.empty {
+	if !s.empty {
+		for _, m := range p.members {
 			p.nodeFolder(m)
 		}
 	}

@@ -80,6 +80,14 @@ func (p Progress) Cause() string {
 	return text
 }
 
+// At puts where something is written (file:line) behind its name, "" for nowhere.
+func At(source string) string {
+	if source == "" {
+		return ""
+	}
+	return " (" + source + ")"
+}
+
 // ended tells that the reason is the end of a container.
 func (p Progress) ended() bool {
 	return p.Reason == "Error" || p.Reason == "CrashLoopBackOff" || p.Reason == "Completed" || p.Reason == "ContainerCannotRun"

@@ -253,8 +253,16 @@ func commands(p api.Program) []Command {
 // OK tells that the command has ended well.
 func (c Command) OK() bool { return !c.Running && c.ExitCode == 0 && c.Error == "" }
 
-// Failed tells that it has ended otherwise.
-func (c Command) Failed() bool { return !c.Running && !c.OK() }
+// Unfinished are the node's commands that have failed or still run.
+func (n Node) Unfinished() []Command {
+	var out []Command
+	for _, c := range n.Commands {
+		if !c.OK() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
 
 // String says what became of the command, on one line but for its output.
 func (c Command) String() string {

@@ -5,6 +5,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -232,17 +233,24 @@ func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
 	if c := condition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionTrue {
 		return
 	}
-	for i := len(events) - 1; i >= 0; i-- {
-		e := events[i]
-		if e.Reason != "FailedMount" && e.Reason != "FailedCreatePodSandBox" && e.Reason != "FailedAttachVolume" {
-			continue
-		}
-		p.Reason, p.Message = e.Reason, e.Message
-		if e.Reason == "FailedMount" && e.LastTimestamp.Sub(pod.CreationTimestamp.Time) > mountPatience {
-			p.State, p.Certain = StateFailed, true
-		}
+	e := last(events, "FailedMount", "FailedCreatePodSandBox", "FailedAttachVolume")
+	if e == nil {
 		return
 	}
+	p.Reason, p.Message = e.Reason, e.Message
+	if e.Reason == "FailedMount" && e.LastTimestamp.Sub(pod.CreationTimestamp.Time) > mountPatience {
+		p.State, p.Certain = StateFailed, true
+	}
+}
+
+// last is the last event with one of the reasons, nil for none.
+func last(events []corev1.Event, reasons ...string) *corev1.Event {
+	for i := len(events) - 1; i >= 0; i-- {
+		if slices.Contains(reasons, events[i].Reason) {
+			return &events[i]
+		}
+	}
+	return nil
 }
 
 // noPullSecret is the kubelet's event for a Secret of imagePullSecrets that is not
@@ -253,10 +261,7 @@ func (p *Progress) pullSecrets(events []corev1.Event) {
 	if p.Reason != "ErrImagePull" && p.Reason != "ImagePullBackOff" {
 		return
 	}
-	for i := len(events) - 1; i >= 0; i-- {
-		if events[i].Reason == noPullSecret {
-			p.Message += "; " + events[i].Message
-			return
-		}
+	if e := last(events, noPullSecret); e != nil {
+		p.Message += "; " + e.Message
 	}
 }

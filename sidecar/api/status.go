@@ -14,11 +14,12 @@ import (
 // Version names the shape of Status in JSON.
 const Version = "c9s.dev/status/v1"
 
+// QueryWait is how long (time.ParseDuration) PathStartup and PathReady may hold an
+// answer that is not 200, in case it becomes 200.
+const QueryWait = "wait"
+
 // The paths of the HTTP server.
 const (
-	// QueryWait is how long (time.ParseDuration) PathStartup and PathReady may hold
-	// an answer that is not 200, in case it becomes 200.
-	QueryWait = "wait"
 	// PathStartup answers 200 as soon as devices may start.
 	PathStartup = "/startup"
 	// PathReady answers 200 while all that the Pod has of links works.

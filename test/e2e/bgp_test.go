@@ -14,14 +14,7 @@ import (
 func TestBGPBetweenTwoFRRPods(t *testing.T) {
 	c := testcluster.Shared(t)
 	ns := c.Namespace(t)
-	c.Apply(t, ns, router("r1", c.Workers[0], 65001, 1, 2))
-	c.Apply(t, ns, router("r2", c.Workers[1], 65002, 2, 1))
-	pods := c.WaitReady(t, ns, "r1", "r2")
-	for i, pod := range pods {
-		c.Exec(t, ns, pod.Name, "", "sh", "-c", fmt.Sprintf(
-			"ip link add eth1 mtu 1450 type vxlan id 7 dstport 14999 remote %s && ip addr add 192.168.7.%d/24 dev eth1 && ip link set eth1 up && ip addr add 10.0.0.%d/32 dev lo",
-			pods[1-i].Status.PodIP, i+1, i+1))
-	}
+	joinRouters(t, c, ns, router, "r1", "r2", 7, "10.0.0")
 	began := time.Now()
 	testcluster.Eventually(t, 90*time.Second, "the route to r2's loopback by BGP", func() error {
 		got, err := c.TryExec(t.Context(), ns, "r1", "", "vtysh", "-c", "show ip route 10.0.0.2/32")
@@ -32,6 +25,21 @@ func TestBGPBetweenTwoFRRPods(t *testing.T) {
 	})
 	t.Logf("route learned after %s", time.Since(began).Round(100*time.Millisecond))
 	c.Exec(t, ns, "r1", "", "ping", "-c", "1", "-W", "2", "-I", "10.0.0.1", "10.0.0.2")
+}
+
+// joinRouters starts two routers, made by make, on different workers, and joins them
+// by a VXLAN between their Pods: eth1 has 192.168.<net>.1 and .2, lo has .1 and .2 of
+// the loopbacks.
+func joinRouters(t *testing.T, c *testcluster.Cluster, ns string, make func(name, node string, as, own, peer int) string, first, second string, net int, loopbacks string) {
+	t.Helper()
+	c.Apply(t, ns, make(first, c.Workers[0], 65001, 1, 2))
+	c.Apply(t, ns, make(second, c.Workers[1], 65002, 2, 1))
+	pods := c.WaitReady(t, ns, first, second)
+	for i, pod := range pods {
+		c.Exec(t, ns, pod.Name, "", "sh", "-c", fmt.Sprintf(
+			"ip link add eth1 mtu 1450 type vxlan id %[1]d dstport 14999 remote %[2]s && ip addr add 192.168.%[1]d.%[3]d/24 dev eth1 && ip link set eth1 up && ip addr add %[4]s.%[3]d/32 dev lo",
+			net, pods[1-i].Status.PodIP, i+1, loopbacks))
+	}
 }
 
 // router's image starts itself: no command.

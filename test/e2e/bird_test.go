@@ -18,14 +18,7 @@ func TestBGPBetweenTwoBIRDPods(t *testing.T) {
 	c := testcluster.Shared(t)
 	c.Load(t, "bird")
 	ns := c.Namespace(t)
-	c.Apply(t, ns, birdRouter("b1", c.Workers[0], 65001, 1, 2))
-	c.Apply(t, ns, birdRouter("b2", c.Workers[1], 65002, 2, 1))
-	pods := c.WaitReady(t, ns, "b1", "b2")
-	for i, pod := range pods {
-		c.Exec(t, ns, pod.Name, "", "sh", "-c", fmt.Sprintf(
-			"ip link add eth1 mtu 1450 type vxlan id 8 dstport 14998 remote %s && ip addr add 192.168.8.%d/24 dev eth1 && ip link set eth1 up && ip addr add 10.1.0.%d/32 dev lo",
-			pods[1-i].Status.PodIP, i+1, i+1))
-	}
+	joinRouters(t, c, ns, birdRouter, "b1", "b2", 8, "10.1.0")
 	began := time.Now()
 	testcluster.Eventually(t, 90*time.Second, "the route to b2's loopback by BGP", func() error {
 		got, err := c.TryExec(t.Context(), ns, "b1", "", "ip", "route", "show", "10.1.0.2/32")

@@ -62,7 +62,7 @@ func TestCertificates(t *testing.T) {
 		t.Error("the device has another authority than the lab")
 	}
 	leaf := verify(t, authority, cert, key, "R1")
-	for _, name := range []string{"clab-tls-R1", "R1.tls.io", "edge.example.net", l.status(t).address("R1")} {
+	for _, name := range []string{"clab-tls-R1", "R1.tls.io", "edge.example.net", l.status(t).node("R1").IPv4} {
 		if err := leaf.VerifyHostname(name); err != nil {
 			t.Error(err)
 		}
@@ -125,13 +125,4 @@ func verify(t *testing.T, authority, cert, key []byte, name string) *x509.Certif
 		t.Errorf("%s: the certificate is %v for %v", name, leaf.IsCA, leaf.DNSNames)
 	}
 	return leaf
-}
-
-func (s state) address(node string) string {
-	for _, n := range s.Nodes {
-		if n.Name == node {
-			return n.IPv4
-		}
-	}
-	return ""
 }

@@ -112,18 +112,23 @@ func TestGitFolder(t *testing.T) {
 	l := newLab(t, testdata("isp"), "isp")
 	dir := t.TempDir()
 	l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "-o", dir)
-	for _, folder := range []string{dir + "/secrets", dir} {
-		resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := resources.AsYaml()
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Apply(t, l.ns, string(text))
-	}
+	l.kustomize(t, dir+"/secrets")
+	l.kustomize(t, dir)
 	l.ready(t, 3*time.Minute)
 	l.works(t)
 	l.destroyed(t)
+}
+
+// kustomize applies a rendered folder, as `kubectl apply -k` does.
+func (l *lab) kustomize(t *testing.T, folder string) {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := resources.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Apply(t, l.ns, string(text))
 }

@@ -30,11 +30,7 @@ type lab struct {
 // state is what the tests read of c9s status -o json.
 type state struct {
 	State string `json:"state"`
-	Nodes []struct {
-		Name, State, Reason, Image, Pod, PodName, Worker, IPv4, IPv6 string
-		Restarts                                                     int
-		Commands                                                     []command
-	} `json:"nodes"`
+	Nodes []node `json:"nodes"`
 	Links []struct {
 		A, B struct {
 			Node, Interface string
@@ -44,6 +40,23 @@ type state struct {
 		Reason   string
 		Datapath string
 	} `json:"links"`
+}
+
+// node is one of the lab's.
+type node struct {
+	Name, State, Reason, Image, Pod, PodName, Worker, IPv4, IPv6 string
+	Restarts                                                     int
+	Commands                                                     []command
+}
+
+// node is the one of that name; without a name for none.
+func (s state) node(name string) node {
+	for _, n := range s.Nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return node{}
 }
 
 // command is what became of one of a node's commands.

@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-
 	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
 
@@ -33,40 +30,22 @@ topology:
 `})
 	dir := t.TempDir()
 	l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "-o", dir)
-	apply := func(folder string) {
-		t.Helper()
-		resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := resources.AsYaml()
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Apply(t, l.ns, string(text))
-	}
-	apply(dir)
+	l.kustomize(t, dir)
 	began := time.Now()
 	testcluster.Eventually(t, 2*time.Minute, "the status to tell", func() error {
-		s := l.status(t, "--fresh")
-		for _, n := range s.Nodes {
-			if n.Name != "A" {
-				continue
+		n := l.status(t, "--fresh").node("A")
+		for _, want := range []string{"a Secret that the Pod mounts is missing", "apply the rendered secrets/", `secret "a-secret-`} {
+			if n.State != "failed" || !strings.Contains(n.Reason, want) {
+				return fmt.Errorf("A is %s: %s", n.State, n.Reason)
 			}
-			for _, want := range []string{"a Secret that the Pod mounts is missing", "apply the rendered secrets/", `secret "a-secret-`} {
-				if n.State != "failed" || !strings.Contains(n.Reason, want) {
-					return fmt.Errorf("A is %s: %s", n.State, n.Reason)
-				}
-			}
-			return nil
 		}
-		return fmt.Errorf("no node A")
+		return nil
 	})
 	t.Logf("told after %s", time.Since(began).Round(time.Second))
 	if s := l.status(t); s.State != "failed" {
 		t.Errorf("the lab is %s", s.State)
 	}
-	apply(filepath.Join(dir, "secrets"))
+	l.kustomize(t, filepath.Join(dir, "secrets"))
 	l.ready(t, 3*time.Minute)
 	if out, err := l.in(t.Context(), "A", "cat", "/etc/licence"); err != nil || out != "the licence\n" {
 		t.Errorf("the file is %q, %v", out, err)
@@ -86,8 +65,8 @@ func TestPullSecretMissing(t *testing.T) {
 }
 
 // A worker without room for an image: node, worker, cause and remedy are told, and
-// once there is room the same command goes on. containerd's
-// store is made small for that.
+// once there is room the same command goes on. containerd's store is made small for
+// that.
 func TestFullDisk(t *testing.T) {
 	long(t)
 	l := smallLab(t, "full", goodImage)
@@ -139,11 +118,10 @@ func TestFullDisk(t *testing.T) {
 	l.refused(t, 60*time.Second, []string{"node A (small.clab.yml:5) on worker " + worker, "the worker's disk is full", "crictl rmi --prune", "no space left on device"})
 	unmount()
 	testcluster.Eventually(t, 3*time.Minute, "the image to be there", func() error {
-		for _, n := range l.status(t).Nodes {
-			if n.Name == "A" && n.Image == big && n.Restarts > 0 { // it runs, and ends at once
-				return nil
-			}
+		s := l.status(t)
+		if n := s.node("A"); n.Image != big || n.Restarts == 0 { // it runs, and ends at once
+			return fmt.Errorf("%+v", s.Nodes)
 		}
-		return fmt.Errorf("%+v", l.status(t).Nodes)
+		return nil
 	})
 }

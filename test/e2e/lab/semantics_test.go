@@ -30,13 +30,11 @@ func written(t *testing.T, name string, files map[string]string) *lab {
 // commands are a node's, as the lab's status has them.
 func (l *lab) commands(t *testing.T, node string, args ...string) []command {
 	t.Helper()
-	for _, n := range l.status(t, args...).Nodes {
-		if n.Name == node {
-			return n.Commands
-		}
+	n := l.status(t, args...).node(node)
+	if n.Name == "" {
+		t.Fatalf("no node %s in the status", node)
 	}
-	t.Fatalf("no node %s in the status", node)
-	return nil
+	return n.Commands
 }
 
 // printed waits until a command of a node, known by a part of it, has ended, and
@@ -117,12 +115,10 @@ func TestStartupOrder(t *testing.T) {
 	l.deploy(t, "--wait=false")
 	testcluster.Eventually(t, time.Minute, "the status to say what a node waits for", func() error {
 		s := l.status(t, "--fresh")
-		for _, n := range s.Nodes {
-			if n.Name == "healthy" && n.State == "wiring" && strings.Contains(n.Reason, "stage healthy of node first is not over") {
-				return nil
-			}
+		if n := s.node("healthy"); n.State != "wiring" || !strings.Contains(n.Reason, "stage healthy of node first is not over") {
+			return fmt.Errorf("%+v", s.Nodes)
 		}
-		return fmt.Errorf("%+v", s.Nodes)
+		return nil
 	})
 	l.ready(t, 2*time.Minute)
 	workers := map[string]bool{}
@@ -237,12 +233,9 @@ topology:
 	state := func(want string) func() error {
 		return func() error {
 			s := l.status(t)
-			for _, n := range s.Nodes {
-				if n.Name == "A" && n.State != want {
-					return fmt.Errorf("A is %s %s", n.State, n.Reason)
-				}
-				if n.Name == "B" && n.State != "ready" {
-					return fmt.Errorf("B is %s %s", n.State, n.Reason)
+			for name, state := range map[string]string{"A": want, "B": "ready"} {
+				if n := s.node(name); n.State != state {
+					return fmt.Errorf("%s is %s %s", name, n.State, n.Reason)
 				}
 			}
 			if word := map[string]string{"ready": "ready", "booting": "degraded"}[want]; s.State != word {
@@ -270,7 +263,7 @@ topology:
 	if n := l.status(t).Nodes[0]; n.Restarts != 0 {
 		t.Errorf("A restarted %d times", n.Restarts)
 	}
-	if out := l.c9s(t, "deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes"); !strings.Contains(out, "is ready") {
+	if out := l.deploy(t); !strings.Contains(out, "is ready") {
 		t.Errorf("deploy of the healthy lab:\n%s", out)
 	}
 }
