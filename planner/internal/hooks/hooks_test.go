@@ -2,6 +2,7 @@ package hooks_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,20 +10,28 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/topology"
+	"github.com/c9s-lab/c9s/planner/internal/clock"
 	"github.com/c9s-lab/c9s/planner/internal/hooks"
 	"github.com/c9s-lab/c9s/planner/internal/program"
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestMain is the planner program when it is started as one: the arguments after
-// "planner" are the program's.
+// "planner" are the program's. After "planner then clock" it tells the time that it
+// has in the end.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "planner then clock" {
+		code := program.Main(os.Args[2:])
+		fmt.Fprintln(os.Stderr, time.Now().UTC().Format(time.RFC3339Nano))
+		os.Exit(code)
+	}
 	if len(os.Args) > 1 && os.Args[1] == "planner" {
 		hooks.ProgramArgs = []string{"planner"}
 		os.Exit(program.Main(os.Args[2:]))
@@ -213,6 +222,24 @@ func TestTrapMachine(t *testing.T) {
 				t.Errorf("%s=%s tells of the machine", k, v)
 			}
 		}
+	}
+}
+
+// TestClock: the time of day in the program is always the same.
+func TestClock(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "planner then clock")
+	cmd.Stdin = strings.NewReader(`{"version": "` + plan.ProtocolVersion + `"}`)
+	var said strings.Builder
+	cmd.Stderr = &said
+	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), hooks.Name) {
+		t.Fatalf("%v: %s%s", err, out, said.String())
+	}
+	if want := clock.Instant.Format(time.RFC3339Nano) + "\n"; !strings.Contains(said.String(), want) {
+		t.Errorf("the program's time is not %s:\n%s", want, said.String())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/c9s-lab/c9s/planner/internal/clock"
 	"github.com/c9s-lab/c9s/planner/internal/conform"
 	"github.com/c9s-lab/c9s/planner/internal/fakecli"
 	"github.com/c9s-lab/c9s/planner/internal/hooks"
@@ -62,6 +63,9 @@ func serve() error {
 	}
 	if err := sandbox.Prepare(); err != nil {
 		return err
+	}
+	if err := clock.Pin(clock.Instant); err != nil {
+		fmt.Fprintf(os.Stderr, "running with the true time: %v\n", err)
 	}
 	if err := sandbox.DropCapabilities(); err != nil {
 		return err
