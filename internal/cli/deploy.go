@@ -74,6 +74,7 @@ type inCluster struct {
 	lab      *cluster.Lab
 	existing cluster.Existing
 	out      *render.Output
+	links    int
 }
 
 // prepareLab compiles and renders a topology with what the cluster already has of
@@ -131,7 +132,7 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if err != nil {
 		return nil, fail(err)
 	}
-	return &inCluster{client: client, lab: l, existing: existing, out: out}, nil
+	return &inCluster{client: client, lab: l, existing: existing, out: out, links: len(c.lab.Links)}, nil
 }
 
 func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
@@ -181,6 +182,10 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 		waiting, cancel = context.WithTimeout(ctx, f.timeout)
 		defer cancel()
 	}
+	found := cluster.Found{Name: in.lab.Name, Namespace: in.lab.Namespace}
+	counting, stop := context.WithCancel(waiting)
+	defer stop()
+	show.followLinks(counting, in.links, func(ctx context.Context) (int, bool) { return in.client.LinksUp(ctx, found) })
 	if err := in.client.WaitReady(waiting, in.lab.Namespace, in.lab.Name, show.progress); err != nil {
 		show.end()
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -190,7 +195,7 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 	}
 	show.ready(time.Since(began))
 	// The lab runs; of what its commands did this only tells.
-	if nodes, err := in.client.Unfinished(ctx, cluster.Found{Name: in.lab.Name, Namespace: in.lab.Namespace}); err == nil {
+	if nodes, err := in.client.Unfinished(ctx, found); err == nil {
 		show.commands(nodes)
 	}
 	return nil

@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -27,14 +30,22 @@ type progress struct {
 	painted  int
 	counts   map[string]int
 	name     string
+	// links is how many the lab has, linksUp how many were up when somebody last
+	// told, linksTold what was last shown of it; -1 for none.
+	links     int
+	linksUp   atomic.Int64
+	linksTold int64
 }
 
 func newProgress(world IO, asJSON bool) *progress {
 	f, ok := world.Err.(*os.File)
-	return &progress{
+	p := &progress{
 		world: world, json: asJSON, terminal: ok && !asJSON && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb",
 		began: time.Now(), last: map[string]cluster.PodProgress{}, counts: map[string]int{},
+		linksTold: -1,
 	}
+	p.linksUp.Store(-1)
+	return p
 }
 
 // event is a line of -o json.
@@ -49,6 +60,9 @@ type event struct {
 	Message string    `json:"message,omitempty"`
 	Source  string    `json:"source,omitempty"`
 	Seconds float64   `json:"seconds,omitempty"`
+	// Up and Links are of a "links" event: how many of the lab's are up.
+	Up    *int64 `json:"up,omitempty"`
+	Links int    `json:"links,omitempty"`
 }
 
 func (p *progress) emit(e event) {
@@ -114,6 +128,38 @@ func (p *progress) applied(dryRun bool, took time.Duration) {
 	fmt.Fprintf(p.world.Err, "  %s %s (%.1f s)\n", diag.Count(p.counts["applied"], "object"), what, took.Seconds())
 }
 
+// countLinks is how often it is asked which links are up.
+const countLinks = time.Second
+
+// followLinks counts the links that are up until ctx ends, for those who are told
+// of progress. A lab without links has nothing to count.
+func (p *progress) followLinks(ctx context.Context, total int, up func(context.Context) (int, bool)) {
+	p.links = total
+	if total == 0 {
+		return
+	}
+	go wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if n, known := up(ctx); known && ctx.Err() == nil {
+			p.linksUp.Store(int64(n))
+		}
+	}, countLinks)
+}
+
+// tellLinks tells how many links are up, where that is new.
+func (p *progress) tellLinks() {
+	up := p.linksUp.Load()
+	if up == p.linksTold {
+		return
+	}
+	p.linksTold = up
+	switch {
+	case p.json:
+		p.emit(event{Event: "links", Lab: p.name, Up: &up, Links: p.links})
+	case !p.terminal:
+		fmt.Fprintf(p.world.Err, "  %d of %s up\n", up, diag.Count(p.links, "link"))
+	}
+}
+
 // progress tells the state of all Pods.
 func (p *progress) progress(pods []cluster.PodProgress) {
 	ready := 0
@@ -136,8 +182,13 @@ func (p *progress) progress(pods []cluster.PodProgress) {
 			fmt.Fprintf(p.world.Err, "  %s\n", podLine(pod))
 		}
 	}
+	p.tellLinks()
 	if p.terminal {
-		p.repaint(append(fitScreen(lines), fmt.Sprintf("  %d of %s ready, %.0f s", ready, diag.Count(len(pods), "Pod"), time.Since(p.began).Seconds())))
+		all := fmt.Sprintf("  %d of %s ready", ready, diag.Count(len(pods), "Pod"))
+		if p.linksTold >= 0 {
+			all += fmt.Sprintf(", %d of %s up", p.linksTold, diag.Count(p.links, "link"))
+		}
+		p.repaint(append(fitScreen(lines), fmt.Sprintf("%s, %.0f s", all, time.Since(p.began).Seconds())))
 	}
 }
 

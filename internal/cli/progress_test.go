@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,13 +30,15 @@ func course(p *progress) {
 	p.object(cluster.Change{Action: "applied", Object: "Deployment/r1"})
 	p.object(cluster.Change{Action: "pruned", Object: "Service/r9"})
 	p.applied(false, 1500*time.Millisecond)
+	p.links = 3
 	r2 := podAt("R2", status.StateStarting, "ErrImagePull", "i/o timeout\nafter 30 s")
-	for _, pods := range [][]cluster.PodProgress{
+	for i, pods := range [][]cluster.PodProgress{
 		{podAt("R1", status.StatePending, "", ""), podAt("R2", status.StatePending, "", "")},
 		{podAt("R1", status.StateBooting, "", ""), r2},
 		{podAt("R1", status.StateBooting, "", ""), r2}, // nothing new
 		{podAt("R1", status.StateReady, "", ""), podAt("R2", status.StateReady, "", "")},
 	} {
+		p.linksUp.Store([]int64{-1, 0, 0, 3}[i])
 		p.progress(pods)
 	}
 	p.ready(9500 * time.Millisecond)
@@ -49,8 +52,10 @@ func TestProgressInAPipe(t *testing.T) {
   1 object applied (1.5 s)
   R1                   booting
   R2                   starting: its image cannot be pulled (i/o timeout
+  0 of 3 links up
   R1                   ready
   R2                   ready
+  3 of 3 links up
 lab demo is ready (9.5 s)
 `
 	if diff := cmp.Diff(want, err.String()); diff != "" {
@@ -79,7 +84,7 @@ func TestProgressJSON(t *testing.T) {
 	}
 	want := []string{
 		"lab demo", "applied Deployment/r1", "pruned Service/r9", "applied demo",
-		"node R1 pending", "node R2 pending", "node R1 booting", "node R2 starting", "node R1 ready", "node R2 ready",
+		"node R1 pending", "node R2 pending", "node R1 booting", "node R2 starting", "links demo", "node R1 ready", "node R2 ready", "links demo",
 		"ready demo", "failed Secret/x",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -117,18 +122,42 @@ func TestProgressOnATerminal(t *testing.T) {
   0 of 2 Pods ready, N s
 [up 3]  R1                   booting
   R2                   starting: its image cannot be pulled (i/o timeout
-  0 of 2 Pods ready, N s
+  0 of 2 Pods ready, 0 of 3 links up, N s
 [up 3]  R1                   booting
   R2                   starting: its image cannot be pulled (i/o timeout
-  0 of 2 Pods ready, N s
-[up 3]  2 of 2 Pods ready, N s
+  0 of 2 Pods ready, 0 of 3 links up, N s
+[up 3]  2 of 2 Pods ready, 3 of 3 links up, N s
 [up 1]lab demo is ready (9.5 s)
 `
 	text := regexp.MustCompile(`\x1b\[(\d+)A\x1b\[J`).ReplaceAllString(string(data), "[up $1]")
-	text = regexp.MustCompile(`ready, \d+ s`).ReplaceAllString(text, "ready, N s")
+	text = regexp.MustCompile(`, \d+ s`).ReplaceAllString(text, ", N s")
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// Links are counted while there is somebody to tell, and not after that.
+func TestFollowLinks(t *testing.T) {
+	var out, err bytes.Buffer
+	p := newProgress(IO{Out: &out, Err: &err}, true)
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan struct{}, 1)
+	p.followLinks(ctx, 2, func(context.Context) (int, bool) { asked <- struct{}{}; return 1, true })
+	<-asked
+	for deadline := time.Now().Add(10 * time.Second); p.linksUp.Load() < 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	p.tellLinks()
+	p.tellLinks() // nothing new
+	var e event
+	if json.Unmarshal(out.Bytes(), &e) != nil || e.Event != "links" || e.Up == nil || *e.Up != 1 || e.Links != 2 {
+		t.Errorf("told %q", out.String())
+	}
+	newProgress(IO{Out: &out, Err: &err}, true).followLinks(t.Context(), 0, func(context.Context) (int, bool) {
+		t.Error("a lab without links is asked for them")
+		return 0, true
+	})
 }
 
 func TestFitScreen(t *testing.T) {

@@ -141,6 +141,26 @@ func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 	return out, true
 }
 
+// LinksUp counts the links of a lab that are up: by the controller's word, or
+// else by that of the Pods. known is false where nobody could be asked.
+func (c *Client) LinksUp(ctx context.Context, l Found) (up int, known bool) {
+	reported, ok := c.reported(ctx, l)
+	links := reported.Links
+	if !ok {
+		list, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nodeSelector(l.Name)})
+		if err != nil {
+			return 0, false
+		}
+		links = status.Links(c.askSidecars(ctx, l.Namespace, pointers[corev1.Pod](list.Items)))
+	}
+	for i := range links {
+		if links[i].Up {
+			up++
+		}
+	}
+	return up, true
+}
+
 // proxy asks a Pod through the API server, since the user's machine seldom
 // reaches Pods.
 func (c *Client) proxy(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error) {
