@@ -21,6 +21,9 @@ type Document struct {
 	// Pod is the Kubernetes name of the Pod's objects; its wire Service is
 	// WireService(Pod).
 	Pod string `json:"pod"`
+	// Encrypt seals what the wires carry, with the lab's key. All Pods of a lab
+	// have the same; without a key the wires do not start.
+	Encrypt bool `json:"encrypt,omitempty"`
 	// Mgmt is nil for a Pod without a management interface.
 	Mgmt *Mgmt `json:"mgmt,omitempty"`
 	// Hostname is the device's, exactly as written (the primary node's).

@@ -36,6 +36,8 @@ type reader struct {
 	file  string
 	diags *diag.List
 	env   *cel.Env
+	// encrypt is wires.encrypt of the file.
+	encrypt bool
 }
 
 func (r *reader) pos(n *yaml.Node) diag.Pos {
@@ -62,7 +64,7 @@ func (r *reader) load(data []byte) *Policy {
 		return nil
 	}
 	r.env = env
-	top := r.mapping(doc.Content[0], "the policy file", "apiVersion", "kind", "profiles")
+	top := r.mapping(doc.Content[0], "the policy file", "apiVersion", "kind", "wires", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
@@ -72,6 +74,10 @@ func (r *reader) load(data []byte) *Policy {
 		}
 	}
 	p := &Policy{}
+	if n := top["wires"]; n != nil {
+		r.decode(n, "wires", &p.wires)
+	}
+	r.encrypt = p.wires.Encrypt
 	names := map[string]int{}
 	if list := top["profiles"]; list != nil {
 		if list.Kind != yaml.SequenceNode {
@@ -380,6 +386,9 @@ func (r *reader) links(n *yaml.Node, p *profile) {
 		}
 		if !slices.Contains([]string{"", "auto", "udp", "vxlan"}, rule.Datapath) {
 			r.errorf(item, "use auto, udp or vxlan", "datapath %q is not known", rule.Datapath)
+		}
+		if rule.Datapath == "vxlan" && r.encrypt {
+			r.errorf(item, "leave the datapath out, or wires.encrypt", "datapath vxlan cannot be encrypted")
 		}
 		if rule.Impair != nil {
 			impairment, err := rule.Impair.compile()

@@ -23,6 +23,7 @@ const DefaultPriority = 100
 // Policy is a compiled policy file: its profiles by priority, then name.
 type Policy struct {
 	profiles []*profile
+	wires    Wires
 }
 
 // profile is one compiled profile.
@@ -59,13 +60,22 @@ type Profile struct {
 type File struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
+	Wires      *Wires    `json:"wires,omitempty"`
 	Profiles   []Profile `json:"profiles"`
+}
+
+// Wires is what all wires of the lab have in common.
+type Wires struct {
+	// Encrypt seals every frame between Pods (AES-256-GCM, with the lab's wire
+	// key). Such wires are udp ones.
+	Encrypt bool `json:"encrypt,omitempty"`
 }
 
 // Apply gives every node what the profiles that match it set, each field from the
 // first profile that has it, and sets the links' datapaths and impairments. A
 // profile that matches no node is a warning.
 func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
+	l.EncryptWires = p.wires.Encrypt
 	for _, prof := range p.profiles {
 		prof.used = 0
 	}

@@ -101,6 +101,21 @@ func TestPriorityNameAndDeny(t *testing.T) {
 	}
 }
 
+func TestEncrypt(t *testing.T) {
+	l, _ := apply(t, "\n- {name: all}\n")
+	if l.EncryptWires {
+		t.Error("wires are encrypted by default")
+	}
+	p, diags := Load("c9s.yaml", []byte("apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: true}\n"))
+	if p == nil {
+		t.Fatal(diags)
+	}
+	p.Apply(l, &diag.List{})
+	if !l.EncryptWires {
+		t.Error("wires.encrypt does nothing")
+	}
+}
+
 func TestEveryField(t *testing.T) {
 	l, _ := apply(t, `
 - name: all
@@ -161,31 +176,33 @@ func TestInvalidPolicies(t *testing.T) {
 		head + "- {name: a}\n- {name: a}\n": "c9s.yaml:5:3: error: profile \"a\" is there twice (first in line 4) [policy-invalid]",
 		head + "- {name: a, prio: 1}\n":     "c9s.yaml:4:13: error: key \"prio\" is not known in a profile [policy-invalid]",
 		head + "- {name: a, priority: x}\n": "c9s.yaml:4:23: error: priority must be a number, not text [policy-invalid]",
-		head + "- {name: a, match: {name: [a]}}\n":                             "c9s.yaml:4:21: error: key \"name\" is not known in match [policy-invalid]",
-		head + "- {name: a, match: {names: ['[']}}\n":                          "c9s.yaml:4:28: error: pattern \"[\" is malformed [policy-invalid]",
-		head + "- {name: a, match: {expression: 'node.kind = 1'}}\n":           "c9s.yaml:4:44: error: expression: Syntax error: token recognition error at: '= ' [policy-expression]\nc9s.yaml:4:46: error: expression: Syntax error: extraneous input '1' expecting <EOF> [policy-expression]",
-		head + "- {name: a, match: {expression: 'node.knd == \"x\"'}}\n":       "c9s.yaml:4:38: error: expression: undefined field 'knd' [policy-expression]",
-		head + "- {name: a, match: {expression: node.name}}\n":                 "c9s.yaml:4:33: error: expression: it must be true or false, not string [policy-expression]",
-		head + "- {name: a, set: {expose: {type: Public}}}\n":                  "c9s.yaml:4:27: error: expose.type \"Public\" is not ClusterIP, LoadBalancer, NodePort, Headless or None [policy-invalid]",
-		head + "- {name: a, set: {expose: {ports: [x]}}}\n":                    "c9s.yaml:4:27: error: expose.ports: port \"x\": \"x\" is not a port from 1 to 65535 [policy-invalid]",
-		head + "- {name: a, set: {expose: {ports: [0]}}}\n":                    "c9s.yaml:4:27: error: expose.ports: port \"0\": \"0\" is not a port from 1 to 65535 [policy-invalid]",
-		head + "- {name: a, set: {privileged: 1}}\n":                           "c9s.yaml:4:31: error: privileged must be true or false, not a number [policy-invalid]",
-		head + "- {name: a, set: {tolerations: {key: a}}}\n":                   "c9s.yaml:4:32: error: tolerations must be a list, not a mapping [policy-invalid]",
-		head + "- {name: a, set: {tolerations: [{key: a b}]}}\n":               "c9s.yaml:4:32: error: tolerations: \"a b\" cannot be the key of a taint [policy-invalid]",
-		head + "- {name: a, set: {tolerations: [{key: a, operator: In}]}}\n":   "c9s.yaml:4:32: error: tolerations: operator \"In\" is not Exists or Equal [policy-invalid]",
-		head + "- {name: a, set: {tolerations: [{key: a, effect: No}]}}\n":     "c9s.yaml:4:32: error: tolerations: effect \"No\" is not NoSchedule, PreferNoSchedule or NoExecute [policy-invalid]",
-		head + "- {name: a, set: {tolerations: [{value: a}]}}\n":               "c9s.yaml:4:32: error: tolerations: without a key the operator must be Exists [policy-invalid]",
-		head + "- {name: a, set: {exposed: {}}}\n":                             "c9s.yaml:4:19: error: key \"exposed\" is not known in set [policy-invalid]",
-		head + "- {name: a, set: {resources: {limit: {}}}}\n":                  "c9s.yaml:4:30: error: resources: unknown field \"limit\" [policy-invalid]",
-		head + "- {name: a, set: {persistence: {enabled: true, size: big}}}\n": "c9s.yaml:4:32: error: persistence.size \"big\" is not a quantity such as 5Gi [policy-invalid]",
-		head + "- {name: a, set: {imagePullPolicy: Sometimes}}\n":              "c9s.yaml:4:36: error: imagePullPolicy \"Sometimes\" is not Always, IfNotPresent or Never [policy-invalid]",
-		head + "- {name: a, set: {imagePullSecrets: [A B]}}\n":                 "c9s.yaml:4:37: error: imagePullSecrets: \"A B\" cannot be the name of a Secret [policy-invalid]",
-		head + "- {name: a, set: {nodeSelector: {'a b': c}}}\n":                "c9s.yaml:4:33: error: nodeSelector: a b=c is not a label [policy-invalid]",
-		head + "- {name: a, links: [{datapath: fast}]}\n":                      "c9s.yaml:4:21: error: datapath \"fast\" is not known [policy-invalid]",
-		head + "- {name: a, links: [{impair: {loss: 101}}]}\n":                 "c9s.yaml:4:21: error: impair: loss 101 is not between 0 and 100 percent [policy-invalid]",
-		head + "- {name: a, links: [{impair: {delay: slow}}]}\n":               "c9s.yaml:4:21: error: impair: delay \"slow\" is not a duration from 0s to 1m, such as 10ms [policy-invalid]",
-		head + "- {name: a, links: [{impair: {rate: 5}}]}\n":                   "c9s.yaml:4:21: error: links.impair.rate must be text, not a number [policy-invalid]",
-		head + "- {name: a, links: [{impair: {rate: 5 bananas}}]}\n":           "c9s.yaml:4:21: error: impair: rate \"5 bananas\" is not a rate from 1kbit to 1000gbit, such as 10mbit [policy-invalid]",
+		head + "- {name: a, match: {name: [a]}}\n":                                                                           "c9s.yaml:4:21: error: key \"name\" is not known in match [policy-invalid]",
+		head + "- {name: a, match: {names: ['[']}}\n":                                                                        "c9s.yaml:4:28: error: pattern \"[\" is malformed [policy-invalid]",
+		head + "- {name: a, match: {expression: 'node.kind = 1'}}\n":                                                         "c9s.yaml:4:44: error: expression: Syntax error: token recognition error at: '= ' [policy-expression]\nc9s.yaml:4:46: error: expression: Syntax error: extraneous input '1' expecting <EOF> [policy-expression]",
+		head + "- {name: a, match: {expression: 'node.knd == \"x\"'}}\n":                                                     "c9s.yaml:4:38: error: expression: undefined field 'knd' [policy-expression]",
+		head + "- {name: a, match: {expression: node.name}}\n":                                                               "c9s.yaml:4:33: error: expression: it must be true or false, not string [policy-expression]",
+		head + "- {name: a, set: {expose: {type: Public}}}\n":                                                                "c9s.yaml:4:27: error: expose.type \"Public\" is not ClusterIP, LoadBalancer, NodePort, Headless or None [policy-invalid]",
+		head + "- {name: a, set: {expose: {ports: [x]}}}\n":                                                                  "c9s.yaml:4:27: error: expose.ports: port \"x\": \"x\" is not a port from 1 to 65535 [policy-invalid]",
+		head + "- {name: a, set: {expose: {ports: [0]}}}\n":                                                                  "c9s.yaml:4:27: error: expose.ports: port \"0\": \"0\" is not a port from 1 to 65535 [policy-invalid]",
+		head + "- {name: a, set: {privileged: 1}}\n":                                                                         "c9s.yaml:4:31: error: privileged must be true or false, not a number [policy-invalid]",
+		head + "- {name: a, set: {tolerations: {key: a}}}\n":                                                                 "c9s.yaml:4:32: error: tolerations must be a list, not a mapping [policy-invalid]",
+		head + "- {name: a, set: {tolerations: [{key: a b}]}}\n":                                                             "c9s.yaml:4:32: error: tolerations: \"a b\" cannot be the key of a taint [policy-invalid]",
+		head + "- {name: a, set: {tolerations: [{key: a, operator: In}]}}\n":                                                 "c9s.yaml:4:32: error: tolerations: operator \"In\" is not Exists or Equal [policy-invalid]",
+		head + "- {name: a, set: {tolerations: [{key: a, effect: No}]}}\n":                                                   "c9s.yaml:4:32: error: tolerations: effect \"No\" is not NoSchedule, PreferNoSchedule or NoExecute [policy-invalid]",
+		head + "- {name: a, set: {tolerations: [{value: a}]}}\n":                                                             "c9s.yaml:4:32: error: tolerations: without a key the operator must be Exists [policy-invalid]",
+		head + "- {name: a, set: {exposed: {}}}\n":                                                                           "c9s.yaml:4:19: error: key \"exposed\" is not known in set [policy-invalid]",
+		head + "- {name: a, set: {resources: {limit: {}}}}\n":                                                                "c9s.yaml:4:30: error: resources: unknown field \"limit\" [policy-invalid]",
+		head + "- {name: a, set: {persistence: {enabled: true, size: big}}}\n":                                               "c9s.yaml:4:32: error: persistence.size \"big\" is not a quantity such as 5Gi [policy-invalid]",
+		head + "- {name: a, set: {imagePullPolicy: Sometimes}}\n":                                                            "c9s.yaml:4:36: error: imagePullPolicy \"Sometimes\" is not Always, IfNotPresent or Never [policy-invalid]",
+		head + "- {name: a, set: {imagePullSecrets: [A B]}}\n":                                                               "c9s.yaml:4:37: error: imagePullSecrets: \"A B\" cannot be the name of a Secret [policy-invalid]",
+		head + "- {name: a, set: {nodeSelector: {'a b': c}}}\n":                                                              "c9s.yaml:4:33: error: nodeSelector: a b=c is not a label [policy-invalid]",
+		head + "- {name: a, links: [{datapath: fast}]}\n":                                                                    "c9s.yaml:4:21: error: datapath \"fast\" is not known [policy-invalid]",
+		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: true}\nprofiles:\n- {name: a, links: [{datapath: vxlan}]}\n": "c9s.yaml:5:21: error: datapath vxlan cannot be encrypted [policy-invalid]",
+		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: maybe}\n":                                                    "c9s.yaml:3:8: error: wires.encrypt must be true or false, not text [policy-invalid]",
+		head + "- {name: a, links: [{impair: {loss: 101}}]}\n":                                                               "c9s.yaml:4:21: error: impair: loss 101 is not between 0 and 100 percent [policy-invalid]",
+		head + "- {name: a, links: [{impair: {delay: slow}}]}\n":                                                             "c9s.yaml:4:21: error: impair: delay \"slow\" is not a duration from 0s to 1m, such as 10ms [policy-invalid]",
+		head + "- {name: a, links: [{impair: {rate: 5}}]}\n":                                                                 "c9s.yaml:4:21: error: links.impair.rate must be text, not a number [policy-invalid]",
+		head + "- {name: a, links: [{impair: {rate: 5 bananas}}]}\n":                                                         "c9s.yaml:4:21: error: impair: rate \"5 bananas\" is not a rate from 1kbit to 1000gbit, such as 10mbit [policy-invalid]",
 	}
 	for text, want := range tests {
 		p, diags := Load("c9s.yaml", []byte(text))

@@ -52,6 +52,7 @@ func (p *podRenderer) document() *links.Document {
 		Version:  links.Version,
 		Lab:      p.lab.Name,
 		Pod:      p.pod.Name,
+		Encrypt:  p.lab.EncryptWires,
 		Hostname: p.primary.Hostname,
 		Mgmt:     p.mgmt(),
 		Sysctls:  p.sysctls(),

@@ -414,3 +414,26 @@ func TestSecretFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestEncryptWires: every Pod of a lab is told the same.
+func TestEncryptWires(t *testing.T) {
+	l := newTestLab("demo")
+	l.node("r1", "linux")
+	l.node("r2", "linux")
+	l.EncryptWires = true
+	told := 0
+	for _, o := range l.mustRender(t).Objects {
+		cm, ok := o.Object.(*corev1.ConfigMap)
+		if !ok || cm.Data[links.FileName] == "" {
+			continue
+		}
+		var doc links.Document
+		if err := json.Unmarshal([]byte(cm.Data[links.FileName]), &doc); err != nil || !doc.Encrypt {
+			t.Errorf("%s: %v %s", cm.Name, err, cm.Data[links.FileName])
+		}
+		told++
+	}
+	if told != 2 {
+		t.Errorf("%d Pods have links", told)
+	}
+}

@@ -38,8 +38,6 @@ type Config struct {
 	ResolvConf   string
 	// HostNetNS is the worker's network namespace.
 	HostNetNS string
-	// Encrypt seals what the wires carry.
-	Encrypt bool
 
 	Log *slog.Logger `json:"-"`
 	// NewFabric makes the fabric wire; tests may have another.

@@ -15,14 +15,15 @@ import (
 
 // running is the fabric's own life within the sidecar's.
 type running struct {
-	key  []byte
-	stop context.CancelFunc
-	done chan struct{}
+	key     []byte
+	encrypt bool
+	stop    context.CancelFunc
+	done    chan struct{}
 }
 
 // keepFabric has the wires running with the lab's key. The key is in an optional
 // Secret, which may come after the Pod, or be given out anew: then the wires
-// start over, which takes them down for a moment.
+// start over, which takes them down for a moment. Encrypted ones wait for a key.
 func (s *sidecar) keepFabric(ctx context.Context, group *sync.WaitGroup, ends chan<- error) error {
 	key, err := os.ReadFile(s.cfg.KeyFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -30,13 +31,21 @@ func (s *sidecar) keepFabric(ctx context.Context, group *sync.WaitGroup, ends ch
 	}
 	if s.running != nil {
 		// A key that is taken away stays in use: without it the wires are open.
-		if len(key) == 0 || bytes.Equal(key, s.running.key) {
+		if len(key) == 0 {
+			key = s.running.key
+		}
+		if bytes.Equal(key, s.running.key) && s.want.doc.Encrypt == s.running.encrypt {
 			return nil
 		}
 		s.stopFabric()
 	}
+	if s.want.doc.Encrypt && len(key) == 0 {
+		return errNoKey
+	}
 	return s.startFabric(ctx, key, group, ends)
 }
+
+var errNoKey = errors.New("the lab's wires are encrypted, and its wire key is not there: apply the Secret c9s-wire-key")
 
 func (s *sidecar) stopFabric() {
 	s.running.stop()
@@ -50,14 +59,14 @@ func (s *sidecar) stopFabric() {
 func (s *sidecar) startFabric(ctx context.Context, key []byte, group *sync.WaitGroup, ends chan<- error) error {
 	f, err := s.cfg.NewFabric(wire.Options{
 		Lab: s.cfg.Namespace + "/" + s.want.doc.Lab, Pod: s.want.doc.Pod, Port: links.WirePort,
-		Key: key, Encrypt: s.cfg.Encrypt && len(key) > 0, Underlay: mgmt.UnderlayName, Mark: mgmt.Mark,
+		Key: key, Encrypt: s.want.doc.Encrypt, Underlay: mgmt.UnderlayName, Mark: mgmt.Mark,
 		Resolver: s.resolver, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("start the wires: %w", err)
 	}
 	own, stop := context.WithCancel(ctx)
-	r := &running{key: key, stop: stop, done: make(chan struct{})}
+	r := &running{key: key, encrypt: s.want.doc.Encrypt, stop: stop, done: make(chan struct{})}
 	s.mu.Lock()
 	s.fabric, s.running = f, r
 	s.mu.Unlock()

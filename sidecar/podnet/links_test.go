@@ -81,6 +81,31 @@ func (p *pod) ready() error {
 	return err
 }
 
+// TestEncryptedWithoutKey: what is to be encrypted never runs in the clear.
+func TestEncryptedWithoutKey(t *testing.T) {
+	c := newCluster(t)
+	doc := links.Document{Encrypt: true, Interfaces: []links.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}}
+	p := c.newPod("r1", doc)
+	p.start()
+	eventually(t, 10*time.Second, "it says what is missing", func() error {
+		if err := p.ready(); err == nil || !strings.Contains(err.Error(), "apply the Secret c9s-wire-key") {
+			return fmt.Errorf("ready says %v", err)
+		}
+		return nil
+	})
+	if s, err := p.status(); err != nil || s.Fabric.Mode != "" {
+		t.Errorf("the wires run: %+v %v", s.Fabric, err)
+	}
+	p.write("key/key", "a key of the whole lab, thirty-two")
+	eventually(t, 10*time.Second, "the wires start with the key", func() error {
+		s, err := p.status()
+		if err == nil && s.Fabric.Mode != "encrypted" {
+			err = fmt.Errorf("%+v", s.Fabric)
+		}
+		return err
+	})
+}
+
 func TestWire(t *testing.T) {
 	c := newCluster(t)
 	da, db := links.Document{}, links.Document{}
@@ -107,13 +132,21 @@ func TestWire(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	for _, p := range c.pods {
-		eventually(t, 10*time.Second, "the wires take the key", func() error {
-			s, err := p.status()
-			if err == nil && (s.Fabric.Mode != "authenticated" || !s.Fabric.Wires[0].Up) {
-				err = fmt.Errorf("%+v", s.Fabric)
-			}
-			return err
-		})
+		p.waitMode("authenticated")
+	}
+	// The lab is told to encrypt, and the wires come up again by themselves.
+	for _, encrypt := range []bool{true, false} {
+		for _, p := range c.pods {
+			p.doc.Encrypt = encrypt
+			p.apply()
+		}
+		want := map[bool]string{true: "encrypted", false: "authenticated"}[encrypt]
+		for _, p := range c.pods {
+			p.waitMode(want)
+		}
+		if err := pingFrom(a.ns, "eth1", "10.9.0.2", 5*time.Second); err != nil {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 	// The far end is shut down: the cable looks unplugged, and that is no fault.
 	b.in("ip link set eth1 down")

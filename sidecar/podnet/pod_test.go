@@ -311,6 +311,18 @@ func (p *pod) waitStarted() {
 	})
 }
 
+// waitMode waits until the Pod's one wire is up in a mode.
+func (p *pod) waitMode(mode string) {
+	p.t.Helper()
+	eventually(p.t, 10*time.Second, p.name+"'s wire is up and "+mode, func() error {
+		s, err := p.status()
+		if err == nil && (s.Fabric.Mode != mode || len(s.Fabric.Wires) != 1 || !s.Fabric.Wires[0].Up) {
+			err = fmt.Errorf("%+v", s.Fabric)
+		}
+		return err
+	})
+}
+
 // eventually repeats a check until it passes. Nothing in these tests depends on
 // how fast that is, unless it says so.
 func eventually(t *testing.T, patience time.Duration, what string, check func() error) {

@@ -25,6 +25,14 @@ func (s *sidecar) look() moment {
 	return moment{view: s.now, gate: s.gate, fabric: s.fabric, failed: s.failed, failedAt: s.when}
 }
 
+// orFailed is the last failure, or what is said where there was none.
+func (m moment) orFailed(other string) string {
+	if m.failed != nil {
+		return m.failed.Error()
+	}
+	return other
+}
+
 // startup tells whether devices may start: interfaces are there and nothing has
 // to be waited for.
 func (s *sidecar) startup() (bool, string) {
@@ -43,14 +51,11 @@ func (s *sidecar) startupNow() (bool, string) {
 	v := s.look()
 	switch {
 	case !v.applied || v.gate == nil:
-		if v.failed != nil {
-			return false, v.failed.Error()
-		}
-		return false, "links.json has not been applied yet"
+		return false, v.orFailed("links.json has not been applied yet")
 	case !v.mgmtMade:
 		return false, v.complaint
 	case v.fabric == nil:
-		return false, "the wires have not started"
+		return false, v.orFailed("the wires have not started")
 	}
 	open, linksOpen, waiting := v.gate.state()
 	if !open {
@@ -77,14 +82,11 @@ func (s *sidecar) ready() (bool, string) {
 	v := s.look()
 	switch {
 	case !v.applied:
-		if v.failed != nil {
-			return false, v.failed.Error()
-		}
-		return false, "links.json has not been applied yet"
+		return false, v.orFailed("links.json has not been applied yet")
 	case v.held:
 		return false, "interfaces wait for other nodes"
 	case v.fabric == nil:
-		return false, "the wires have not started"
+		return false, v.orFailed("the wires have not started")
 	case v.doc.Mgmt != nil && !v.mgmtMade:
 		return false, v.complaint
 	}
