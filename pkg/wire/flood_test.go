@@ -15,34 +15,43 @@ import (
 )
 
 // TestGarbageFlood measures honest TCP beside 100,000 datagrams of garbage a
-// second, in turn with and without. WIRE_SECONDS is for one measurement.
+// second, in turn with and without, and with the same garbage sent to a port that
+// nobody has: what that takes is the sender's share and the kernel's. WIRE_SECONDS
+// is for one measurement.
 func TestGarbageFlood(t *testing.T) {
 	l, a, b := two(t, 1500, 1500, false, nil, nil)
 	_, sock := l.hostile()
 	d := seconds("WIRE_SECONDS", 0.5)
-	var clean, flooded, perSecond []float64
+	var clean, flooded, elsewhere, perSecond []float64
 	before := heapInUse()
+	beside := func(port uint16) float64 {
+		stop, sent := l.flood(sock, netip.AddrPortFrom(b.addr, port), 100_000)
+		defer stop()
+		begin := time.Now()
+		rate := tcpRate(t, a.dev, b.dev, d)
+		perSecond = append(perSecond, float64(sent.Load())/time.Since(begin).Seconds())
+		return rate
+	}
 	for range 3 {
 		clean = append(clean, tcpRate(t, a.dev, b.dev, d))
-		stop, sent := l.flood(sock, b, 100_000)
-		begin := time.Now()
-		flooded = append(flooded, tcpRate(t, a.dev, b.dev, d))
-		perSecond = append(perSecond, float64(sent.Load())/time.Since(begin).Seconds())
-		stop()
+		flooded = append(flooded, beside(14800))
+		elsewhere = append(elsewhere, beside(9))
 	}
-	ratio := median(flooded) / median(clean)
-	t.Logf("TCP %.1f Gbit/s, beside %.0f datagrams/s of garbage %.1f: %.2f; dropped %v", median(clean), median(perSecond), median(flooded), ratio, b.fabric.Status().Dropped)
+	t.Logf("TCP %.1f Gbit/s; beside %.0f datagrams/s of garbage %.1f: %.2f; beside as many to a port that is closed %.1f: %.2f; dropped %v",
+		median(clean), median(perSecond), median(flooded), median(flooded)/median(clean),
+		median(elsewhere), median(elsewhere)/median(clean), b.fabric.Status().Dropped)
 	if !b.status(1).Up {
 		t.Error("the wire is down")
 	}
 	if grown := int64(heapInUse()) - int64(before); grown > 8<<20 {
 		t.Errorf("the heap grew by %d", grown)
 	}
-	// Half is the aim, and a figure of a quiet machine: the sender of the garbage
-	// takes its share of the processors too. What holds anywhere is that honest
-	// traffic goes on and the garbage is dropped.
-	if median(flooded) == 0 {
-		t.Error("honest traffic stands still")
+	// Half of the clean rate is the aim, and a figure of a quiet machine: the sender
+	// of the garbage takes its share of the processors too. What holds anywhere is
+	// that garbage for the wire costs no more than garbage for nobody does, half of
+	// it allowed for noise.
+	if median(flooded) == 0 || median(flooded) < median(elsewhere)/2 {
+		t.Error("dropping garbage slows honest traffic")
 	}
 	if b.fabric.Status().Dropped["kernel"] == 0 {
 		t.Error("no garbage was dropped")
@@ -51,7 +60,7 @@ func TestGarbageFlood(t *testing.T) {
 
 // flood sends garbage at a rate, from one address: all types, random sessions
 // and tokens, and what is right but for the session.
-func (l *testLab) flood(sock *underlaySocket, to *testPod, rate int) (stop func(), sent *atomic.Int64) {
+func (l *testLab) flood(sock *underlaySocket, to netip.AddrPort, rate int) (stop func(), sent *atomic.Int64) {
 	sent = &atomic.Int64{}
 	var end atomic.Bool
 	var group sync.WaitGroup
@@ -71,7 +80,7 @@ func (l *testLab) flood(sock *underlaySocket, to *testPod, rate int) (stop func(
 				binary.BigEndian.PutUint64(g[8:], deriveLab([]byte("another"), "lab").tag)
 			}
 		}
-		raw := toRaw(netip.AddrPortFrom(to.addr, 14800))
+		raw := toRaw(to)
 		tx := &txBatch{fd: sock.fd, failed: func(int, unix.Errno) {}}
 		for begin, n := time.Now(), 0; !end.Load(); {
 			for !end.Load() && n < int(time.Since(begin).Seconds()*float64(rate)) {

@@ -5,6 +5,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -26,7 +27,9 @@ func (f *Fabric) kernelLoop() error {
 		return fmt.Errorf("netlink: %w", err)
 	}
 	defer handle.Close()
-	f.running.Go(func() {
+	var watching sync.WaitGroup // it has the handle too
+	defer watching.Wait()
+	watching.Go(func() {
 		for f.ctx.Err() == nil {
 			if err := f.linkLoop(handle); err != nil {
 				f.opt.Log.Warn("the legs are not watched", "error", err)
