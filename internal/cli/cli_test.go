@@ -92,7 +92,7 @@ func TestTopologyByEveryWay(t *testing.T) {
 	}
 	t.Chdir(dir)
 	want := ""
-	for _, args := range [][]string{{"render", "one.clab.yml"}, {"render"}, {"render", "."}, {"render", "-t", "one.clab.yml"}, {"render", "-"}} {
+	for _, args := range [][]string{{"render", "one.clab.yml"}, {"render"}, {"render", "."}, {"render", "-t", "one.clab.yml"}, {"render", "-"}, {"render", "-o", "-"}} {
 		stdout, stderr, code := runWith(t, oneNode, args...)
 		if code != ExitOK {
 			t.Fatalf("%v: %s", args, stderr)

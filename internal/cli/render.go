@@ -70,7 +70,7 @@ a folder has them in secrets/, which keeps itself out of Git.`,
 	}
 	f.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVarP(&f.output, "output", "o", "", "write to this folder instead of standard output")
+	fs.StringVarP(&f.output, "output", "o", "", "write to this folder instead of standard output (-)")
 	fs.StringVar(&f.format, "format", "yaml", "format of the stream: yaml or json")
 	fs.StringSliceVar(&f.only, "only", nil, "render only these nodes (and what the whole lab needs)")
 	fs.StringVar(&f.overlay, "overlay", "", "kustomize overlay to apply to the result")
@@ -89,6 +89,9 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	}
 	if f.format != "yaml" && f.format != "json" {
 		return fmt.Errorf("--format %q: use yaml or json", f.format)
+	}
+	if f.output == "-" { // as kubectl and kustomize have it
+		f.output = ""
 	}
 	if f.output != "" && f.format != "yaml" {
 		return errors.New("--format json is for standard output; a folder holds YAML")
