@@ -141,6 +141,7 @@ type testPod struct {
 	done   chan struct{}
 	wires  []Wire
 	port   string
+	proc   *process // the last that was started
 }
 
 func newLab(t testing.TB, mtu int, tune func(*Options)) *testLab {

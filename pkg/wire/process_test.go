@@ -92,7 +92,7 @@ func upAndReady(f *Fabric, wires []Wire) bool {
 	return true
 }
 
-// process starts one for the Pod.
+// process starts one for the Pod, which has no other that runs.
 func (p *testPod) process(encrypt bool) *process {
 	t := p.lab.t
 	where := map[string]netip.Addr{}
@@ -111,7 +111,10 @@ func (p *testPod) process(encrypt bool) *process {
 	c.out = bufio.NewReader(out)
 	p.ns.do(func() { err = c.cmd.Start() }) // a child is where its parent's thread is
 	fatal(t, err)
-	t.Cleanup(c.stop)
+	if p.proc == nil { // once: a soak starts thousands
+		t.Cleanup(func() { p.proc.stop() })
+	}
+	p.proc = c
 	return c
 }
 
