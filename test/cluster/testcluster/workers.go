@@ -3,11 +3,15 @@ package testcluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/test/cluster/internal/site"
+	"github.com/c9s-lab/c9s/test/cluster/internal/underlay"
 )
 
 // StopWorker kills a worker with everything on it. It is started again when the
@@ -76,4 +80,15 @@ func (c *Cluster) WaitWorker(t testing.TB, name string, ready bool, after time.T
 		}
 		return fmt.Errorf("conditions %v", node.Status.Conditions)
 	})
+}
+
+// ListenOnWorker listens on the i-th worker, 0-based, until the test ends.
+func (c *Cluster) ListenOnWorker(t testing.TB, i int, address string) net.Listener {
+	t.Helper()
+	l, err := underlay.Listen(site.Cluster{Name: c.Name}.Worker(i+1), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
 }

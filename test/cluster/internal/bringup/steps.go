@@ -39,7 +39,7 @@ type step struct {
 // prepare is done before a cluster has a name's index: it changes nothing that
 // belongs to a cluster.
 var prepare = []step{
-	{"host", func(context.Context, *run) error { return host.Check() }},
+	{"host", func(context.Context, *run) error { return errors.Join(host.Check(), cgroup.Check()) }},
 	{"packages", func(ctx context.Context, r *run) error { return host.EnsurePrograms(ctx, r.tell) }},
 	{"programs", ensurePrograms},
 	{"images", ensureImages},
@@ -53,7 +53,7 @@ var start = []step{
 	{"underlay network", func(_ context.Context, r *run) error { return underlay.Ensure(r.cluster) }},
 	{"certificates", ensureAccess},
 	{"registry images", linkImages},
-	{"control plane", func(_ context.Context, r *run) error { return node.Start(r.cluster.Control(), control.Spec(r.cluster)) }},
+	{"control plane", startControl},
 	{"workers", startWorkers},
 	{"API server ready", waitForAPIServer},
 	{"cluster DNS", applyDNS},
@@ -121,6 +121,13 @@ func linkImages(ctx context.Context, r *run) error {
 		}
 	}
 	return nil
+}
+
+func startControl(_ context.Context, r *run) error {
+	if err := control.WriteAuditPolicy(r.cluster); err != nil {
+		return err
+	}
+	return node.Start(r.cluster.Control(), control.Spec(r.cluster))
 }
 
 func startWorkers(_ context.Context, r *run) error {

@@ -76,7 +76,7 @@ func apiserver(c site.Cluster) []string {
 	if c.IPv6 {
 		bind = "::"
 	}
-	return []string{
+	return append([]string{
 		"kube-apiserver",
 		"--etcd-servers=http://" + etcdAddress,
 		"--bind-address=" + bind,
@@ -98,12 +98,18 @@ func apiserver(c site.Cluster) []string {
 		"--enable-aggregator-routing=true", // webhooks are reached at Pod addresses: no kube-proxy here
 		"--allow-privileged=true",
 		"--profiling=false",
-	}
+	}, audit(c)...)
 }
 
-// Lost workers are noticed sooner than Kubernetes' default of 50 s, since tests
-// wait for it. Leases are renewed every 3 s (see the kubelet's configuration).
-const lostAfter = "16s"
+// lostAfter is when a worker counts as lost: sooner than Kubernetes' default, since
+// tests wait for it. Leases are renewed every 3 s (see the kubelet's configuration),
+// those of fake workers every 10 s.
+func lostAfter(c site.Cluster) string {
+	if c.FakeWorkers > 0 {
+		return "50s"
+	}
+	return "16s"
+}
 
 func controllers(c site.Cluster) []string {
 	return []string{
@@ -116,7 +122,7 @@ func controllers(c site.Cluster) []string {
 		"--service-account-private-key-file=" + pki.Key(c, pki.ServiceAccount),
 		"--cluster-signing-cert-file=" + pki.Cert(c, pki.CA),
 		"--cluster-signing-key-file=" + pki.Key(c, pki.CA),
-		"--node-monitor-grace-period=" + lostAfter,
+		"--node-monitor-grace-period=" + lostAfter(c),
 		"--node-monitor-period=2s",
 		"--kube-api-qps=300",
 		"--kube-api-burst=600",

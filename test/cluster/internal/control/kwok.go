@@ -53,5 +53,6 @@ func kwok(c site.Cluster) []string {
 		"--kubeconfig=" + c.Kubeconfig(),
 		"--config=" + stagesPath(c.Cache),
 		"--manage-nodes-with-annotation-selector=" + FakeAnnotation + "=fake",
+		"--node-lease-duration-seconds=40", // renewed every 10 s
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -98,6 +99,16 @@ func removeNetns(name string) error {
 	}
 	leaveNetnsDir()
 	return nil
+}
+
+// Listen listens within a node: at its addresses, and at those its routes call
+// local.
+func Listen(n site.Node, address string) (l net.Listener, err error) {
+	err = in(n.Netns(), func() error {
+		l, err = net.Listen("tcp", address)
+		return err
+	})
+	return l, err
 }
 
 // in runs f in a named network namespace.
