@@ -135,10 +135,11 @@ func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 		return out, false
 	}
 	cm, err := c.Typed.CoreV1().ConfigMaps(l.Namespace).Get(ctx, own.StatusConfigMap, metav1.GetOptions{})
-	if err != nil || json.Unmarshal([]byte(cm.Data[status.Key]), &out) != nil || out.Version != status.Version {
+	if err != nil {
 		return out, false
 	}
-	return out, true
+	out, err = status.Stored(cm)
+	return out, err == nil && out.Version == status.Version
 }
 
 // LinksUp counts the links of a lab that are up: by the controller's word, or

@@ -68,8 +68,7 @@ func (p *publisher) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading ConfigMap %s: %w", own.StatusConfigMap, err)
 	}
-	var l status.Lab
-	if json.Unmarshal([]byte(cm.Data[status.Key]), &l) == nil {
+	if l, err := status.Stored(cm); err == nil {
 		p.statusShape = shape(l)
 		p.events.know(l)
 	}
@@ -98,11 +97,15 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 		}
 		names[name] = pod
 	}
+	inLab := map[string]bool{}
+	for _, n := range l.Nodes {
+		inLab[n.Pod] = true
+	}
 	// A Pod that is away for a moment keeps its address until it has another.
 	moved := map[string]bool{}
 	for name, old := range p.addresses {
 		switch {
-		case len(now[name]) == 0 && inLab(l, name):
+		case len(now[name]) == 0 && inLab[name]:
 			now[name] = old
 		case !slices.Equal(now[name], old):
 			moved[name] = true
@@ -114,7 +117,15 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 	if err := pause(ctx, addressesEvery-time.Since(p.written)); err != nil {
 		return err
 	}
-	if err := p.patch(ctx, own.AddressesConfigMap, links.AddressesFile, links.Addresses{Version: links.AddressesVersion, Pods: now}); err != nil {
+	text, err := json.Marshal(links.Addresses{Version: links.AddressesVersion, Pods: now})
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{links.AddressesFile: string(text)}})
+	if err != nil {
+		return err
+	}
+	if err := p.patch(ctx, own.AddressesConfigMap, patch); err != nil {
 		return err
 	}
 	p.addresses, p.written = now, time.Now()
@@ -128,10 +139,6 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func inLab(l status.Lab, pod string) bool {
-	return slices.ContainsFunc(l.Nodes, func(n status.Node) bool { return n.Pod == pod })
 }
 
 func same(a, b map[string][]netip.Addr) bool {
@@ -185,7 +192,11 @@ func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 	if err := pause(ctx, statusEvery-time.Since(p.statusWritten)); err != nil {
 		return err
 	}
-	if err := p.patch(ctx, own.StatusConfigMap, status.Key, l.Short()); err != nil {
+	patch, err := l.Patch()
+	if err != nil {
+		return err
+	}
+	if err := p.patch(ctx, own.StatusConfigMap, patch); err != nil {
 		return err
 	}
 	p.statusShape, p.statusWritten = s, time.Now()
@@ -218,16 +229,8 @@ func shape(l status.Lab) string {
 	return b.String()
 }
 
-func (p *publisher) patch(ctx context.Context, name, key string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	patch, err := json.Marshal(map[string]any{"data": map[string]string{key: string(text)}})
-	if err != nil {
-		return err
-	}
-	_, err = p.client.CoreV1().ConfigMaps(p.namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+func (p *publisher) patch(ctx context.Context, name string, patch []byte) error {
+	_, err := p.client.CoreV1().ConfigMaps(p.namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
 	if err != nil {
 		return fmt.Errorf("writing ConfigMap %s: %w", name, err)
 	}

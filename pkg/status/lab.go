@@ -21,9 +21,6 @@ import (
 // Version names the shape of Lab in JSON.
 const Version = "c9s.dev/lab-status/v1"
 
-// Key is the key in the ConfigMap c9s-status: a Lab in JSON.
-const Key = "status.json"
-
 // The one word for a lab.
 const (
 	LabReady     = "ready"     // every node is ready and every link up
@@ -400,8 +397,7 @@ func (l *Lab) Explain(reported []Node) {
 	}
 }
 
-// shortOutput is how much of a command's output is kept in a ConfigMap, which
-// takes 1 MiB in all.
+// shortOutput is how much of a command's output is kept in the ConfigMap.
 const shortOutput = 200
 
 // Short leaves out of the status what commands printed that ended well, and most
