@@ -3,8 +3,10 @@ package controller
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/netip"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,11 +38,36 @@ type answer struct {
 	asking bool
 }
 
-// A sidecar that restarts is silent for a second or two.
-const maxMissed = 3
+const (
+	// A sidecar that restarts is silent for a second or two.
+	maxMissed = 3
+	// patience is how long an answer may take.
+	patience = 2 * time.Second
+	// seldom is how often a sidecar is asked at least that stays silent.
+	seldom = time.Minute
+)
 
 func newAsker(interval time.Duration, ask func(context.Context, *corev1.Pod) (api.Status, error)) *asker {
 	return &asker{interval: interval, ask: ask, known: map[types.UID]*answer{}, urgent: make(chan struct{}, 1), changed: func() {}}
+}
+
+// sidecars asks for their statuses. Each is asked so seldom that a connection
+// which is kept costs more than a new one.
+var sidecars = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+func askSidecar(ctx context.Context, pod *corev1.Pod) (api.Status, error) {
+	addr, err := podAddress(pod)
+	if err != nil {
+		return api.Status{}, err
+	}
+	return api.Fetch(ctx, sidecars, addr)
+}
+
+func podAddress(pod *corev1.Pod) (netip.Addr, error) {
+	if pod.Status.PodIP == "" {
+		return netip.Addr{}, errors.New("the Pod has no address")
+	}
+	return netip.ParseAddr(pod.Status.PodIP)
 }
 
 // hurry has a Pod asked at once.
@@ -69,24 +96,31 @@ func (a *asker) answers(pods []*corev1.Pod) map[string]api.Status {
 	return out
 }
 
-// atOnce bounds the requests that are under way.
+// atOnce bounds the requests that are under way to sidecars that answered last
+// time, and again those to sidecars that did not: the hundred of a lost worker
+// must not keep the others waiting.
 const atOnce = 8
 
 func (a *asker) run(ctx context.Context, list func() []*corev1.Pod) {
-	slots := make(chan struct{}, atOnce)
+	heard, silent := make(chan struct{}, atOnce), make(chan struct{}, atOnce)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		for _, pod := range a.due(list(), time.Now()) {
+		due := a.due(list(), time.Now())
+		for _, pod := range due.silent {
 			select {
-			case slots <- struct{}{}:
+			case silent <- struct{}{}:
+				a.begin(ctx, pod, silent)
+			default: // it is due the next time too
+			}
+		}
+		for _, pod := range due.heard {
+			select {
+			case heard <- struct{}{}:
+				a.begin(ctx, pod, heard)
 			case <-ctx.Done():
 				return
 			}
-			go func() {
-				defer func() { <-slots }()
-				a.one(ctx, pod)
-			}()
 		}
 		select {
 		case <-ctx.Done():
@@ -97,12 +131,15 @@ func (a *asker) run(ctx context.Context, list func() []*corev1.Pod) {
 	}
 }
 
+// duePods are Pods to be asked: that answered last time or are new, and that did
+// not answer.
+type duePods struct{ heard, silent []*corev1.Pod }
+
 // due picks the Pods to ask now and forgets those that are gone.
-func (a *asker) due(pods []*corev1.Pod, now time.Time) []*corev1.Pod {
+func (a *asker) due(pods []*corev1.Pod, now time.Time) (out duePods) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	there := make(map[types.UID]bool, len(pods))
-	var out []*corev1.Pod
 	for _, p := range pods {
 		there[p.UID] = true
 		k := a.known[p.UID]
@@ -110,22 +147,38 @@ func (a *asker) due(pods []*corev1.Pod, now time.Time) []*corev1.Pod {
 			k = &answer{}
 			a.known[p.UID] = k
 		}
-		if p.Status.PodIP == "" || k.asking || now.Before(k.next) {
-			continue
+		switch {
+		case p.Status.PodIP == "" || k.asking || now.Before(k.next):
+		case k.missed > 0:
+			out.silent = append(out.silent, p)
+		default:
+			out.heard = append(out.heard, p)
 		}
-		k.asking, k.next = true, now.Add(a.interval)
-		out = append(out, p)
 	}
 	for uid := range a.known {
 		if !there[uid] {
 			delete(a.known, uid)
 		}
 	}
+	// There may be more than slots: who has waited longest is first.
+	slices.SortFunc(out.silent, func(p, q *corev1.Pod) int { return a.known[p.UID].next.Compare(a.known[q.UID].next) })
 	return out
 }
 
+// begin asks one Pod, and frees its slot when it has answered.
+func (a *asker) begin(ctx context.Context, pod *corev1.Pod, slots chan struct{}) {
+	a.mu.Lock()
+	k := a.known[pod.UID]
+	k.asking, k.next = true, time.Now().Add(a.interval)
+	a.mu.Unlock()
+	go func() {
+		defer func() { <-slots }()
+		a.one(ctx, pod)
+	}()
+}
+
 func (a *asker) one(ctx context.Context, pod *corev1.Pod) {
-	ctx, cancel := context.WithTimeout(ctx, a.interval)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s, err := a.ask(ctx, pod)
 	a.mu.Lock()
@@ -137,10 +190,12 @@ func (a *asker) one(ctx context.Context, pod *corev1.Pod) {
 	k.asking = false
 	news := false
 	if err == nil {
-		news = !k.ok || !reflect.DeepEqual(s, k.status)
+		news = !k.ok || !reflect.DeepEqual(still(s), still(k.status))
 		k.status, k.ok, k.missed = s, true, 0
-	} else if k.missed++; k.missed == maxMissed && k.ok {
-		k.ok, news = false, true
+	} else {
+		k.miss(a.interval)
+		news = k.missed == maxMissed && k.ok
+		k.ok = k.ok && !news
 	}
 	a.mu.Unlock()
 	if news {
@@ -148,9 +203,23 @@ func (a *asker) one(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-func podAddress(pod *corev1.Pod) (netip.Addr, error) {
-	if pod.Status.PodIP == "" {
-		return netip.Addr{}, errors.New("the Pod has no address")
+// miss notes that there was no answer; the more of them, the later the next try.
+func (k *answer) miss(interval time.Duration) {
+	k.missed++
+	if over := k.missed - maxMissed; over > 0 {
+		k.next = time.Now().Add(min(interval<<min(over, 10), seldom))
 	}
-	return netip.ParseAddr(pod.Status.PodIP)
+}
+
+// still is a status without what changes all the time: a lab that carries traffic
+// is not news.
+func still(s api.Status) api.Status {
+	s.Fabric.Dropped, s.Mgmt = nil, nil
+	s.Fabric.Wires = slices.Clone(s.Fabric.Wires)
+	for i := range s.Fabric.Wires {
+		w := &s.Fabric.Wires[i]
+		w.RTT, w.Loss, w.Drops = 0, 0, nil
+		w.TxFrames, w.TxBytes, w.RxFrames, w.RxBytes = 0, 0, 0, 0
+	}
+	return s
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/c9s-lab/c9s/pkg/render/own"
@@ -39,6 +40,8 @@ metrics. A lab does without it.`,
 				}
 			}
 			config.UserAgent = "c9s-controller"
+			// Less to read, and to keep while reading, than JSON.
+			config.ContentType = runtime.ContentTypeProtobuf
 			o.Log = slog.New(slog.NewTextHandler(stderr, nil))
 			return Run(cmd.Context(), config, o)
 		},

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
-	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
 // controller holds what it knows of the lab.
@@ -28,24 +26,27 @@ type controller struct {
 	leading atomic.Bool
 	metrics *metrics
 	asker   *asker
-
-	mu     sync.Mutex
-	latest status.Lab
+	// pods and directory are the leader's.
+	pods      cache.Store
+	directory atomic.Pointer[links.Directory]
 }
 
 func newController(client kubernetes.Interface, o Options) *controller {
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Second
 	}
-	c := &controller{client: client, o: o, log: o.Log, metrics: newMetrics()}
-	c.asker = newAsker(o.Interval, func(ctx context.Context, pod *corev1.Pod) (api.Status, error) {
-		addr, err := podAddress(pod)
-		if err != nil {
-			return api.Status{}, err
-		}
-		return api.Fetch(ctx, nil, addr)
-	})
+	c := &controller{client: client, o: o, log: o.Log, asker: newAsker(o.Interval, askSidecar)}
+	c.metrics = newMetrics(c)
 	return c
+}
+
+// look is the lab's state as it is now.
+func (c *controller) look() status.Lab {
+	pods := listPods(c.pods)
+	d := c.directory.Load()
+	lab := status.Compute(status.Facts{Name: d.Lab, Namespace: c.o.Namespace, Directory: *d, Pods: pods, Sidecars: c.asker.answers(pods)})
+	lab.Source = "controller"
+	return lab
 }
 
 // settle is how long changes are gathered before they are looked at.
@@ -57,8 +58,6 @@ const again = 3 * time.Second
 // lead does the work while this process holds the lease.
 func (c *controller) lead(ctx context.Context) error {
 	c.log.Info("leading", "namespace", c.o.Namespace)
-	c.leading.Store(true)
-	defer c.leading.Store(false)
 	factory := informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(c.o.Namespace),
 		informers.WithTransform(trim),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -88,27 +87,21 @@ func (c *controller) lead(ctx context.Context) error {
 	if err := p.load(ctx); err != nil {
 		return err
 	}
-	go c.asker.run(ctx, func() []*corev1.Pod { return listPods(informer.GetStore()) })
-	refresh := time.NewTicker(time.Minute)
-	defer refresh.Stop()
-	directory, err := Directory(ctx, c.client, c.o.Namespace)
-	if err != nil {
+	c.pods = informer.GetStore()
+	if err := c.readDirectory(ctx); err != nil {
 		return err
 	}
+	c.leading.Store(true)
+	defer c.leading.Store(false)
+	go c.asker.run(ctx, func() []*corev1.Pod { return listPods(c.pods) })
+	refresh := time.NewTicker(time.Minute)
+	defer refresh.Stop()
 	for {
-		pods := listPods(informer.GetStore())
-		if unknown(directory, pods) {
-			if d, err := Directory(ctx, c.client, c.o.Namespace); err == nil {
-				directory = d
-			}
+		pods := listPods(c.pods)
+		if unknown(*c.directory.Load(), pods) {
+			c.refreshDirectory(ctx)
 		}
-		lab := status.Compute(status.Facts{
-			Name: directory.Lab, Namespace: c.o.Namespace, Directory: directory, Pods: pods, Sidecars: c.asker.answers(pods),
-		})
-		lab.Source = "controller"
-		c.set(lab)
-		c.metrics.set(lab)
-		if err := p.publish(ctx, lab, pods); err != nil && ctx.Err() == nil {
+		if err := p.publish(ctx, c.look(), pods); err != nil && ctx.Err() == nil {
 			c.log.Warn("writing", "error", err)
 			c.metrics.failures.Inc()
 			time.AfterFunc(again, poke)
@@ -117,9 +110,7 @@ func (c *controller) lead(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-refresh.C:
-			if d, err := Directory(ctx, c.client, c.o.Namespace); err == nil {
-				directory = d
-			}
+			c.refreshDirectory(ctx)
 			continue
 		case <-changed:
 		}
@@ -131,17 +122,66 @@ func (c *controller) lead(ctx context.Context) error {
 	}
 }
 
-// trim drops what takes memory and is of no use here.
+func (c *controller) readDirectory(ctx context.Context) error {
+	d, err := Directory(ctx, c.client, c.o.Namespace)
+	if err == nil {
+		c.directory.Store(&d)
+	}
+	return err
+}
+
+// refreshDirectory keeps the one that is known where it cannot be read.
+func (c *controller) refreshDirectory(ctx context.Context) {
+	if err := c.readDirectory(ctx); err != nil && ctx.Err() == nil {
+		c.log.Warn("refreshing", "error", err)
+	}
+}
+
+// trim keeps of a Pod what status.Compute, the asker and the publisher go by; the
+// rest is most of its memory.
 func trim(o any) (any, error) {
-	if pod, ok := o.(*corev1.Pod); ok {
-		pod.ManagedFields = nil
-		pod.Spec.Volumes, pod.Spec.InitContainers = nil, nil
-		pod.Spec.Affinity, pod.Spec.Tolerations = nil, nil
-		for i := range pod.Spec.Containers {
-			pod.Spec.Containers[i] = corev1.Container{Name: pod.Spec.Containers[i].Name, Image: pod.Spec.Containers[i].Image}
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return o, nil
+	}
+	out := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+			Labels:      kept(pod.Labels, own.LabelPod, own.LabelKind),
+			Annotations: kept(pod.Annotations, own.AnnotationContainers),
+		},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: corev1.PodStatus{
+			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message, StartTime: pod.Status.StartTime,
+			PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs, Conditions: pod.Status.Conditions,
+			InitContainerStatuses: trimStates(pod.Status.InitContainerStatuses), ContainerStatuses: trimStates(pod.Status.ContainerStatuses),
+		},
+	}
+	for _, c := range pod.Spec.Containers {
+		out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Name: c.Name, Image: c.Image})
+	}
+	return out, nil
+}
+
+func kept(all map[string]string, names ...string) map[string]string {
+	out := map[string]string{}
+	for _, name := range names {
+		if value, ok := all[name]; ok {
+			out[name] = value
 		}
 	}
-	return o, nil
+	return out
+}
+
+func trimStates(all []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for _, s := range all {
+		out = append(out, corev1.ContainerStatus{
+			Name: s.Name, State: s.State, LastTerminationState: s.LastTerminationState, RestartCount: s.RestartCount, Started: s.Started,
+		})
+	}
+	return out
 }
 
 func listPods(store cache.Store) []*corev1.Pod {
@@ -165,16 +205,4 @@ func unknown(d links.Directory, pods []*corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-func (c *controller) set(l status.Lab) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.latest = l
-}
-
-func (c *controller) get() status.Lab {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.latest
 }

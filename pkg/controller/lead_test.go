@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
@@ -52,7 +54,7 @@ func TestLead(t *testing.T) {
 		var l status.Lab
 		return err == nil && json.Unmarshal([]byte(cm.Data[status.Key]), &l) == nil && l.State == status.LabReady && len(l.Links) == len(names)
 	})
-	if l := c.get(); l.Source != "controller" || l.Name != "demo" {
+	if l := c.look(); l.Source != "controller" || l.Name != "demo" {
 		t.Errorf("its own status: %+v", l)
 	}
 	writes(client)
@@ -79,62 +81,50 @@ func TestLead(t *testing.T) {
 	}
 }
 
-func TestAsker(t *testing.T) {
-	all := pods()[:1]
-	now := time.Now()
-	a := newAsker(time.Minute, nil)
-	if got := a.due(all, now); len(got) != 1 {
-		t.Fatalf("a Pod that is new: %d are due", len(got))
+// A Pod in the store is small, and its state is the same as that of the whole.
+func TestTrim(t *testing.T) {
+	whole := pods()[0]
+	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	whole.Annotations = map[string]string{own.AnnotationContainers: `{"r1":["r1"]}`, own.AnnotationSource: "topo.clab.yml:17"}
+	whole.Spec.Containers = []corev1.Container{{Name: "r1", Image: "frr", Env: []corev1.EnvVar{{Name: "A", Value: "B"}}}}
+	whole.Spec.InitContainers = []corev1.Container{{Name: status.WireContainer}}
+	started := true
+	whole.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+		Name: status.WireContainer, Started: &started, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}}
+	whole.Status.ContainerStatuses[0].RestartCount = 3
+	o, err := trim(whole.DeepCopy())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := a.due(all, now.Add(time.Hour)); len(got) != 0 {
-		t.Error("a Pod is asked twice at the same time")
+	trimmed := o.(*corev1.Pod)
+	if len(trimmed.ManagedFields) > 0 || len(trimmed.Annotations) != 1 || len(trimmed.Spec.InitContainers) > 0 || len(trimmed.Spec.Containers[0].Env) > 0 {
+		t.Errorf("it keeps %+v", trimmed)
 	}
-	fail := true
-	a.ask = func(context.Context, *corev1.Pod) (api.Status, error) {
-		if fail {
-			return api.Status{}, context.DeadlineExceeded
-		}
-		return api.Status{Pod: "r1"}, nil
-	}
-	news := 0
-	a.changed = func() { news++ }
-	for _, step := range []struct {
-		fail  bool
-		news  int
-		known int
-	}{
-		{true, 0, 0},               // no answer yet
-		{false, 1, 1},              // the first
-		{false, 1, 1},              // the same again
-		{true, 1, 1}, {true, 1, 1}, // one try or two without an answer are no news
-		{true, 2, 0}, {true, 2, 0}, // the third is, once
-		{false, 3, 1}, // and so is its return
-	} {
-		fail = step.fail
-		a.one(t.Context(), all[0])
-		if got := len(a.answers(all)); news != step.news || got != step.known {
-			t.Errorf("%+v: %d news, %d known", step, news, got)
-		}
-	}
-	if a.due(nil, now); len(a.known) != 0 {
-		t.Error("a Pod that is gone is remembered")
-	}
-	noAddress := pods()[:1]
-	noAddress[0].Status.PodIP = ""
-	if got := a.due(noAddress, now); len(got) != 0 {
-		t.Error("a Pod without an address is asked")
-	}
-	if got := a.due(all, now); len(got) != 1 {
-		t.Error("it is not asked when it has one")
-	}
-	a.known[all[0].UID].asking = false
-	if a.hurry(all[0]); len(a.due(all, now)) != 1 {
-		t.Error("a Pod that has changed waits its turn")
+	if got, want := labOf([]*corev1.Pod{trimmed}), labOf([]*corev1.Pod{whole}); !reflect.DeepEqual(got, want) {
+		t.Errorf("its state is\n%+v, want\n%+v", got, want)
 	}
 }
 
+// leader is a controller that knows its lab.
+func leader(t *testing.T, pods []*corev1.Pod) *controller {
+	t.Helper()
+	c := newController(cluster(t, pods), Options{Namespace: namespace, Log: quiet()})
+	c.pods = cache.NewStore(cache.MetaNamespaceKeyFunc)
+	for _, p := range pods {
+		if err := c.pods.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.readDirectory(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestHTTP(t *testing.T) {
-	c := newController(cluster(t, nil), Options{Namespace: namespace, Log: quiet()})
+	all := pods()
+	c := leader(t, all)
 	get := func(s *http.Server, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		s.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
@@ -154,7 +144,11 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("%+v: %d", step, got)
 		}
 	}
-	c.metrics.set(labOf(pods()))
+	c.asker.due(all, time.Now())
+	c.asker.known["r1"].ok = true
+	c.asker.known["r1"].status = api.Status{Pod: "r1", Interfaces: []api.Interface{
+		{Node: "r1", Name: "eth2", Kind: "wire", Wire: 1, PeerNode: "r2", PeerInterface: "eth1", State: api.StateMade},
+	}}
 	body := get(c.private(), "/metrics").Body.String()
 	for _, want := range []string{`c9s_node_state{node="r1",state="ready"} 1`, `c9s_link_up{a="r1:eth2",b="r2:eth1"} 1`} {
 		if !slices.Contains(strings.Split(body, "\n"), want) {
