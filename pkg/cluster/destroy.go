@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,8 +47,6 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 	}
 	l := &Lab{Name: lab, Namespace: namespace}
 	var errs []error
-	// In the foreground: a Deployment is gone when its Pods are.
-	foreground := metav1.DeletePropagationForeground
 	for _, kind := range deleteOrder {
 		resource := client.Resource(resources[kind]).Namespace(namespace)
 		list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: labels.Set{"app.kubernetes.io/managed-by": "c9s"}.String()})
@@ -55,19 +54,14 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 			errs = append(errs, fmt.Errorf("listing %s: %w", resources[kind].Resource, err))
 			continue
 		}
+		var going []*metav1.PartialObjectMetadata
 		for i := range list.Items {
-			live := &list.Items[i]
-			if !owns(l, live) || o.KeepData && kept(kind, live.Name) {
-				continue
+			if live := &list.Items[i]; owns(l, live) && !(o.KeepData && kept(kind, live.Name)) {
+				going = append(going, live)
 			}
-			err := resource.Delete(ctx, live.Name, metav1.DeleteOptions{
-				PropagationPolicy: &foreground,
-				Preconditions:     &metav1.Preconditions{UID: &live.UID},
-			})
-			if apierrors.IsNotFound(err) {
-				err = nil
-			}
-			change := Change{Action: "deleted", Object: kind + "/" + live.Name, Source: live.Annotations[own.AnnotationSource], Err: err}
+		}
+		for i, err := range deleteAll(ctx, resource, going) {
+			change := Change{Action: "deleted", Object: kind + "/" + going[i].Name, Source: going[i].Annotations[own.AnnotationSource], Err: err}
 			if err != nil {
 				errs = append(errs, change.error())
 			}
@@ -90,6 +84,35 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 	return c.deleteNamespace(ctx, l, o)
 }
 
+// deletesAtOnce bounds the requests that are under way.
+const deletesAtOnce = 16
+
+// deleteAll deletes objects of one resource, in the foreground: a Deployment is gone
+// when its Pods are. What is gone already is no error.
+func deleteAll(ctx context.Context, resource metadata.ResourceInterface, going []*metav1.PartialObjectMetadata) []error {
+	foreground := metav1.DeletePropagationForeground
+	errs := make([]error, len(going))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, deletesAtOnce)
+	for i, live := range going {
+		wg.Add(1)
+		slots <- struct{}{}
+		go func() {
+			defer wg.Done()
+			defer func() { <-slots }()
+			err := resource.Delete(ctx, live.Name, metav1.DeleteOptions{
+				PropagationPolicy: &foreground,
+				Preconditions:     &metav1.Preconditions{UID: &live.UID},
+			})
+			if !apierrors.IsNotFound(err) {
+				errs[i] = err
+			}
+		}()
+	}
+	wg.Wait()
+	return errs
+}
+
 // waitGone waits until no Pod and no Deployment of the lab is left. A Deployment
 // goes a moment after its Pods, and what is applied to it until then goes with it.
 func (c *Client) waitGone(ctx context.Context, l *Lab) error {
@@ -108,7 +131,7 @@ func (c *Client) waitGone(ctx context.Context, l *Lab) error {
 
 // left names a Pod of the lab, or else a Deployment; "" when there is neither.
 func (c *Client) left(ctx context.Context, l *Lab) (string, error) {
-	options := metav1.ListOptions{LabelSelector: own.LabelLab + "=" + render.LabelValue(l.Name)}
+	options := metav1.ListOptions{LabelSelector: own.LabelLab + "=" + render.LabelValue(l.Name), Limit: 1}
 	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, options)
 	if err != nil {
 		return "", err
