@@ -129,16 +129,16 @@ func (s *sidecar) handler() http.Handler {
 	return mux
 }
 
-// awaitEvery is how often a held probe looks; longestAwait is the most that a probe
-// is held, below the server's own limits.
+// awaitEvery is how often a held probe looks at first; longestAwait is the most
+// that a probe is held, below the server's own limits.
 const (
 	awaitEvery   = 20 * time.Millisecond
 	longestAwait = 10 * time.Second
 )
 
 // await looks until the answer is yes or the request's "wait" is over. A kubelet
-// that asks once in a few seconds so learns of a yes when it becomes true, and a
-// no costs it no more requests.
+// that asks once in a few seconds so learns of a yes when it becomes true (by
+// a twentieth of the time later at most), and a no costs it no more requests.
 func await(r *http.Request, look func() (bool, string)) (ok bool, why string) {
 	ok, why = look()
 	wait, err := time.ParseDuration(r.URL.Query().Get(api.QueryWait))
@@ -147,15 +147,14 @@ func await(r *http.Request, look func() (bool, string)) (ok bool, why string) {
 	}
 	over := time.NewTimer(min(wait, longestAwait))
 	defer over.Stop()
-	tick := time.NewTicker(awaitEvery)
-	defer tick.Stop()
+	began := time.Now()
 	for !ok {
 		select {
 		case <-r.Context().Done():
 			return ok, why
 		case <-over.C:
 			return ok, why
-		case <-tick.C:
+		case <-time.After(max(awaitEvery, time.Since(began)/20)):
 			ok, why = look()
 		}
 	}
