@@ -18,7 +18,7 @@ func TestProbesAreHeld(t *testing.T) {
 	if ok, why := await(httptest.NewRequest("GET", "/ready", nil), look); ok || why != "not yet" || asked.Load() != 1 {
 		t.Fatalf("without wait: %v %q after %d looks", ok, why, asked.Load())
 	}
-	if ok, why := await(httptest.NewRequest("GET", "/ready?wait=60ms", nil), look); ok || why != "not yet" || asked.Load() < 3 {
+	if ok, why := await(httptest.NewRequest("GET", "/ready?wait=500ms", nil), look); ok || why != "not yet" || asked.Load() < 3 {
 		t.Fatalf("over: %v %q after %d looks", ok, why, asked.Load())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
