@@ -14,12 +14,13 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Check says everything the machine lacks, each with how to get it.
+// Check says everything the machine lacks, each with how to get it. Cgroups have
+// a check of their own.
 func Check() error {
 	if os.Geteuid() != 0 {
 		return errors.New("a cluster needs root, for namespaces, bridges and cgroups: run it with sudo")
 	}
-	return errors.Join(checkOverlay(), checkLinks(), checkBridgeFilter(), checkCgroups())
+	return errors.Join(checkOverlay(), checkLinks(), checkBridgeFilter())
 }
 
 // modprobe is tried without a word: many kernels have everything built in, and
@@ -87,21 +88,4 @@ func checkBridgeFilter() error {
 		writeSysctl("net.bridge.bridge-nf-call-ip6tables", "0"),
 		writeSysctl("net.bridge.bridge-nf-call-arptables", "0"),
 	)
-}
-
-func checkCgroups() error {
-	text, err := os.ReadFile("/proc/cgroups")
-	if err != nil {
-		return fmt.Errorf("the kernel has no cgroups (CONFIG_CGROUPS): %w", err)
-	}
-	var missing []string
-	for _, want := range []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "devices"} {
-		if !strings.Contains(string(text), "\n"+want+"\t") {
-			missing = append(missing, want)
-		}
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("the kernel lacks the cgroup controllers %s: boot without cgroup_disable=, or enable them in the kernel", strings.Join(missing, ", "))
-	}
-	return nil
 }
