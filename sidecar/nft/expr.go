@@ -104,7 +104,6 @@ func port(n uint16, destination bool) rule {
 }
 
 func dport(proto byte, n uint16) rule { return exprs(l4proto(proto), port(n, true)) }
-func sport(proto byte, n uint16) rule { return exprs(l4proto(proto), port(n, false)) }
 
 func mark(m uint32) rule {
 	return rule{&expr.Meta{Key: expr.MetaKeyMARK, Register: reg}, cmp(binary.NativeEndian.AppendUint32(nil, m))}

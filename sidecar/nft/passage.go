@@ -8,28 +8,18 @@ import (
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"github.com/google/nftables/userdata"
-	"golang.org/x/sys/unix"
 
 	"github.com/c9s-lab/c9s/pkg/wire"
+	"github.com/c9s-lab/c9s/sidecar/passage"
 )
 
 // passageComment marks the accept rules in a device's chains.
 const passageComment = "c9s transports"
 
-// Passage are the packets that must pass a device's firewall.
-type Passage struct {
-	Underlay, Leg, Mesh string
-	// Mark is on what the sidecar sends, DNS for one.
-	Mark uint32
-	// UDP are the tunnels' ports, TCP the status port.
-	UDP []uint16
-	TCP uint16
-}
-
-// Assert puts the accept rules at the top of every filtering base chain that the
-// device has and that holds something back. Chains that have them there already
+// AssertPassage puts the accept rules at the top of every filtering base chain that
+// the device has and that holds something back. Chains that have them there already
 // are not touched; doubles are removed. It tells how many chains it changed.
-func (p Passage) Assert() (int, error) {
+func AssertPassage(p passage.Passage) (int, error) {
 	conn, err := nftables.New()
 	if err != nil {
 		return 0, fmt.Errorf("nftables: %w", err)
@@ -41,9 +31,12 @@ func (p Passage) Assert() (int, error) {
 	changed := 0
 	var errs []error
 	for _, ch := range chains {
-		want := p.rulesFor(ch)
-		if len(want) == 0 {
+		if !filters(ch) {
 			continue
+		}
+		var want []rule
+		for _, r := range p.Rules(passage.Hook(*ch.Hooknum)) {
+			want = append(want, accepting(r))
 		}
 		did, err := assertChain(conn, ch, want)
 		if err != nil {
@@ -57,61 +50,41 @@ func (p Passage) Assert() (int, error) {
 	return changed, errors.Join(errs...)
 }
 
-// rulesFor is what a chain must let pass, nothing where it is no concern: the
-// sidecar's own, one that does not filter, or of another layer.
-func (p Passage) rulesFor(ch *nftables.Chain) []rule {
+// filters tells whether a chain may hold back what must pass; the sidecar's own,
+// one that does not filter, or one of another layer does not.
+func filters(ch *nftables.Chain) bool {
 	switch ch.Table.Family {
 	case nftables.TableFamilyIPv4, nftables.TableFamilyIPv6, nftables.TableFamilyINet:
 	default:
-		return nil
+		return false
 	}
-	if ch.Hooknum == nil || ch.Type != nftables.ChainTypeFilter || ch.Table.Name == TableName || ch.Table.Name == wire.TableName {
-		return nil
-	}
-	in, out := p.in(), p.out()
-	switch *ch.Hooknum {
-	case *nftables.ChainHookPrerouting:
-		return append(in, p.legs(iif)...)
-	case *nftables.ChainHookInput:
-		return append(in, p.legs(iif)...)
-	case *nftables.ChainHookForward:
-		return append(p.legs(iif), p.legs(oif)...)
-	case *nftables.ChainHookOutput, *nftables.ChainHookPostrouting:
-		return append(out, p.legs(oif)...)
-	}
-	return nil
+	return ch.Hooknum != nil && passage.Hook(*ch.Hooknum) < passage.Hooks && ch.Type == nftables.ChainTypeFilter && ch.Table.Name != TableName && ch.Table.Name != wire.TableName
 }
 
-func (p Passage) in() []rule {
-	var rules []rule
-	for _, n := range p.UDP {
-		rules = append(rules, exprs(iif(p.Underlay), dport(unix.IPPROTO_UDP, n), accept()))
+func accepting(r passage.Rule) rule {
+	var parts []rule
+	if r.In != "" {
+		parts = append(parts, iif(r.In))
 	}
-	return append(rules,
-		exprs(iif(p.Underlay), dport(unix.IPPROTO_TCP, p.TCP), accept()),
-		// Answers to what the sidecar asks: DNS, and other Pods' stages.
-		exprs(iif(p.Underlay), ctBit(expr.CtKeySTATE, expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED), accept()),
-		exprs(iif(p.Underlay), l4proto(unix.IPPROTO_ICMPV6), accept()))
-}
-
-func (p Passage) out() []rule {
-	var rules []rule
-	for _, n := range p.UDP {
-		rules = append(rules, exprs(oif(p.Underlay), sport(unix.IPPROTO_UDP, n), accept()),
-			// A VXLAN's source port is a hash of the flow (RFC 7348, 5).
-			exprs(oif(p.Underlay), dport(unix.IPPROTO_UDP, n), accept()))
+	if r.Out != "" {
+		parts = append(parts, oif(r.Out))
 	}
-	return append(rules,
-		exprs(oif(p.Underlay), sport(unix.IPPROTO_TCP, p.TCP), accept()),
-		exprs(oif(p.Underlay), mark(p.Mark), accept()),
-		exprs(oif(p.Underlay), l4proto(unix.IPPROTO_ICMPV6), accept()))
-}
-
-func (p Passage) legs(way func(string) rule) []rule {
-	if p.Leg == "" {
-		return nil
+	if r.Protocol != 0 {
+		parts = append(parts, l4proto(r.Protocol))
 	}
-	return []rule{exprs(way(p.Leg), accept()), exprs(way(p.Mesh), accept())}
+	if r.SourcePort != 0 {
+		parts = append(parts, port(r.SourcePort, false))
+	}
+	if r.DestinationPort != 0 {
+		parts = append(parts, port(r.DestinationPort, true))
+	}
+	if r.Answers {
+		parts = append(parts, ctBit(expr.CtKeySTATE, expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED))
+	}
+	if r.Mark != 0 {
+		parts = append(parts, mark(r.Mark))
+	}
+	return exprs(append(parts, accept())...)
 }
 
 func assertChain(conn *nftables.Conn, ch *nftables.Chain, want []rule) (bool, error) {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,85 @@ func TestFirewall(t *testing.T) {
 	}
 	if strings.Index(out, "14800") > strings.Index(out, "counter") {
 		t.Errorf("the accept rules are not at the top:\n%s", out)
+	}
+}
+
+// The same by the old iptables, which cEOS has: all chains drop, rules are counted, a
+// chain of the device's own is jumped to.
+func TestOldFirewall(t *testing.T) {
+	if _, err := run("iptables-legacy", "--version"); err != nil {
+		t.Skip("needs the iptables-legacy program")
+	}
+	c := newCluster(t)
+	da, db := mgmtDoc(11), mgmtDoc(12)
+	da.Interfaces = []links.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}
+	db.Interfaces = []links.Interface{wired(iface("r2", "eth1", 2), 5, "r1")}
+	a, b := c.newPod("r1", da), c.newPod("r2", db)
+	c.startAll()
+	if _, err := run("ip", "netns", "exec", a.ns, "iptables-legacy", "-L"); err != nil {
+		t.Skip("this kernel has no old iptables")
+	}
+	carrier := a.in("cat /sys/class/net/eth1/carrier_down_count")
+	devices := func(program string) {
+		for _, rule := range []string{
+			"-N DEVICE", "-A DEVICE -i lo -j ACCEPT", "-A DEVICE -i eth0 -j ACCEPT", "-A DEVICE -i eth1 -j ACCEPT",
+			"-A DEVICE -o eth0 -j ACCEPT", "-A DEVICE -o eth1 -j ACCEPT",
+			"-A INPUT -j DEVICE", "-A OUTPUT -j DEVICE", "-A FORWARD -j DEVICE",
+			"-P INPUT DROP", "-P OUTPUT DROP", "-P FORWARD DROP",
+		} {
+			eventually(t, 2*time.Second, program+" "+rule, func() error { // the sidecar may be faster
+				_, err := run("ip", append([]string{"netns", "exec", a.ns, program}, strings.Fields(rule)...)...)
+				return err
+			})
+		}
+	}
+	devices("iptables-legacy")
+	devices("ip6tables-legacy")
+	reaches := func() {
+		t.Helper()
+		for _, to := range []string{"172.20.20.12", "3fff:172:20:20::c", gateway4, gateway6} {
+			if err := ping(a.ns, to, 5*time.Second); err != nil {
+				t.Errorf("by eth0: %v", err)
+			}
+		}
+		if err := pingFrom(a.ns, "eth1", "10.9.0.2", 5*time.Second); err != nil {
+			t.Errorf("by the wire: %v", err)
+		}
+		if err := ping(b.ns, "172.20.20.11", 5*time.Second); err != nil {
+			t.Errorf("from a peer: %v", err)
+		}
+		a.waitStarted() // the kubelet's probes pass too
+	}
+	reaches()
+	if ping(c.name, a.ip4, 500*time.Millisecond) == nil {
+		t.Error("ping of the Pod address, which the device forbids, is answered")
+	}
+	if now := a.in("cat /sys/class/net/eth1/carrier_down_count"); now != carrier {
+		t.Errorf("the wire went down: carrier_down_count was %s and is %s", carrier, now)
+	}
+	// Once each, also after a restart and a device that puts its own rules first, one
+	// of them without a target.
+	a.in("iptables-legacy -I INPUT -s 192.0.2.1")
+	a.in("iptables-legacy -I INPUT -s 192.0.2.2 -j DROP")
+	a.kill()
+	a.start()
+	reaches()
+	rules := strings.Split(a.in("iptables-legacy -S INPUT"), "\n")
+	var ports, foreign []int
+	for i, r := range rules {
+		if strings.Contains(r, "--dport 14800 -j ACCEPT") {
+			ports = append(ports, i)
+		}
+		if strings.Contains(r, "192.0.2.") {
+			foreign = append(foreign, i)
+		}
+	}
+	if len(ports) != 1 || len(foreign) != 2 || ports[0] > foreign[0] {
+		t.Errorf("the accept rules are not once at the top:\n%s", strings.Join(rules, "\n"))
+	}
+	// What the device has counted is not lost.
+	if out := a.in("iptables-legacy -nvxL DEVICE"); !regexp.MustCompile(`(?m)^ +[1-9]\d* +\d+ ACCEPT .* eth1 `).MatchString(out) {
+		t.Errorf("the device's counters are gone:\n%s", out)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
 	"github.com/c9s-lab/c9s/sidecar/nft"
+	"github.com/c9s-lab/c9s/sidecar/passage"
+	"github.com/c9s-lab/c9s/sidecar/xtables"
 )
 
 // pass compares everything with the kernel once and applies the difference. What
@@ -192,8 +194,9 @@ func (s *sidecar) firewall(doc *links.Document, underlay netlink.Link) error {
 		c.MeshMTU = s.mesh.MTU(c.UnderlayMTU)
 	}
 	s.router.Firewall(&c)
-	p := nft.Passage{Underlay: c.Underlay, Leg: c.Leg, Mesh: c.Mesh, Mark: c.Mark, UDP: tunnelPorts, TCP: links.StatusPort}
+	p := passage.Passage{Underlay: c.Underlay, Leg: c.Leg, Mesh: c.Mesh, Mark: c.Mark, UDP: tunnelPorts, TCP: links.StatusPort}
 	_, err := nft.Table{}.Apply(c)
-	_, passageErr := p.Assert()
-	return errors.Join(err, passageErr)
+	_, nftErr := nft.AssertPassage(p)
+	_, oldErr := xtables.AssertPassage(p)
+	return errors.Join(err, nftErr, oldErr)
 }

@@ -21,7 +21,9 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/api"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
+	"github.com/c9s-lab/c9s/sidecar/nft"
 	"github.com/c9s-lab/c9s/sidecar/resolve"
+	"github.com/c9s-lab/c9s/sidecar/xtables"
 )
 
 // The loop looks at everything after a notice of a change, and every slowLook
@@ -163,7 +165,7 @@ func (s *sidecar) run(ctx context.Context) error {
 	for _, watch := range []func() (func(), error){
 		func() (func(), error) { return watchFiles(dirs, s.wake.poke) },
 		func() (func(), error) { return watchKernel(s.wake.poke) },
-		func() (func(), error) { return watchFirewall(s.wake.poke) },
+		func() (func(), error) { return nft.Watch(s.wake.poke) },
 	} {
 		stop, err := watch()
 		if err != nil {
@@ -175,6 +177,7 @@ func (s *sidecar) run(ctx context.Context) error {
 	defer group.Wait()
 	defer cancel()
 	ends := make(chan error, 4)
+	group.Go(func() { xtables.Watch(ctx, s.wake.poke) })
 	group.Go(func() { ends <- s.serve(ctx) })
 	group.Go(func() { ends <- s.loop(ctx, &group, ends) })
 	select {

@@ -7,8 +7,6 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
-
-	"github.com/c9s-lab/c9s/sidecar/nft"
 )
 
 // poke is a wake-up that is never lost and never waits.
@@ -70,5 +68,3 @@ func watchKernel(changed func()) (stop func(), err error) {
 	}()
 	return s.Close, nil
 }
-
-func watchFirewall(changed func()) (stop func(), err error) { return nft.Watch(changed) }
