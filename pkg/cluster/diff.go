@@ -102,7 +102,7 @@ func (c *Client) Diff(ctx context.Context, l *Lab) (Diff, error) {
 			defer wg.Done()
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			merged, err := c.dryRun(ctx, l, u)
+			merged, err := c.serverApply(ctx, l, u, true)
 			if err != nil {
 				errs[i] = fmt.Errorf("%s: %w", key, err)
 				return
@@ -152,7 +152,8 @@ func (c *Client) live(ctx context.Context, l *Lab) (map[string]*unstructured.Uns
 	return out, nil
 }
 
-func (c *Client) dryRun(ctx context.Context, l *Lab, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// serverApply applies an object as the lab's own.
+func (c *Client) serverApply(ctx context.Context, l *Lab, u *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
 	wanted := u.DeepCopy()
 	annotations := wanted.GetAnnotations()
 	if annotations == nil {
@@ -160,8 +161,11 @@ func (c *Client) dryRun(ctx context.Context, l *Lab, u *unstructured.Unstructure
 	}
 	annotations[owningInventory] = inventoryID(l.Namespace, l.Name)
 	wanted.SetAnnotations(annotations)
-	return c.Dynamic.Resource(resources[u.GetKind()]).Namespace(l.Namespace).
-		Apply(ctx, u.GetName(), wanted, metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
+	options := metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return c.Dynamic.Resource(resources[u.GetKind()]).Namespace(l.Namespace).Apply(ctx, u.GetName(), wanted, options)
 }
 
 // incidental are annotations that say where an object comes from, and change
