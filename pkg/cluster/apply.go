@@ -1,22 +1,21 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/cli-utils/pkg/apply/filter"
+	"sigs.k8s.io/cli-utils/pkg/apply"
+	"sigs.k8s.io/cli-utils/pkg/apply/event"
 	"sigs.k8s.io/cli-utils/pkg/common"
 	"sigs.k8s.io/cli-utils/pkg/inventory"
 	cliobject "sigs.k8s.io/cli-utils/pkg/object"
+	"sigs.k8s.io/cli-utils/pkg/object/validation"
 
 	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
@@ -39,9 +38,9 @@ type ApplyOptions struct {
 	Tell func(Change)
 }
 
-// appliesAtOnce bounds the requests that are under way: one after the other, most of
-// the time of a large lab's deploy would be waiting for the API server's answers.
-const appliesAtOnce = 16
+// noWait ends cli-utils' own waiting at once: what it waits for is less than what
+// WaitReady tells.
+const noWait = time.Millisecond
 
 // Apply applies a lab by server-side apply, and removes what an earlier deploy of
 // it made and this one lacks. All that fails is in the error.
@@ -53,144 +52,104 @@ func (c *Client) Apply(ctx context.Context, l *Lab, o ApplyOptions) error {
 	if err != nil {
 		return err
 	}
-	strategy := common.DryRunNone
-	if o.DryRun {
-		strategy = common.DryRunServer
+	options := apply.ApplierOptions{
+		ServerSideOptions: common.ServerSideOptions{ServerSideApply: true, ForceConflicts: true, FieldManager: FieldManager},
+		ReconcileTimeout:  noWait,
+		PruneTimeout:      noWait,
+		InventoryPolicy:   inventory.PolicyAdoptIfNoInventory,
+		ValidationPolicy:  validation.ExitEarly,
 	}
-	// What is there and what will be is recorded first, so that nothing is lost
-	// track of where this is interrupted.
-	info, wanted := inventoryInfo(l.Namespace, l.Name), cliobject.UnstructuredSetToObjMetadataSet(l.objects)
-	old, err := book.Merge(info, wanted, strategy)
+	if o.DryRun {
+		options.DryRunStrategy = common.DryRunServer
+	}
+	sources := map[string]string{}
+	objects := make([]*unstructured.Unstructured, len(l.objects))
+	for i, u := range l.objects {
+		objects[i] = u.DeepCopy() // cli-utils annotates them
+		sources[u.GetKind()+"/"+u.GetName()] = u.GetAnnotations()[own.AnnotationSource]
+	}
+	told := teller{sources: sources, tell: o.Tell}
+	return errors.Join(c.applyLab(ctx, inventoryInfo(l.Namespace, l.Name), book, objects, options, &told), told.err())
+}
+
+// applyLab records what there was and will be, so that nothing is lost track of where
+// this is interrupted; applies and prunes; and records what there is.
+func (c *Client) applyLab(ctx context.Context, info inventory.Info, book inventory.Client, objects []*unstructured.Unstructured, o apply.ApplierOptions, told *teller) error {
+	old, err := book.GetClusterObjs(info)
 	if err != nil {
+		return err
+	}
+	wanted := cliobject.UnstructuredSetToObjMetadataSet(objects)
+	if _, err := book.Merge(info, wanted, o.DryRunStrategy); err != nil {
 		return fmt.Errorf("recording the lab's objects in ConfigMap %s: %w", InventoryName, err)
 	}
-	var errs []error
-	for _, wave := range waves(l.objects) {
-		errs = append(errs, c.applyAll(ctx, l, wave, o))
+	first, last := parts(objects)
+	of := func(all [][]*unstructured.Unstructured) func(int) cliobject.ObjMetadataSet {
+		return func(i int) cliobject.ObjMetadataSet {
+			return old.Intersection(cliobject.UnstructuredSetToObjMetadataSet(all[i]))
+		}
+	}
+	after, err := c.applyParts(ctx, info, book, first, of(first), o, told.note)
+	if err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	left, err := c.prune(ctx, l, old, o)
-	errs = append(errs, err)
-	if err := book.Replace(info, wanted.Union(left), nil, strategy); err != nil {
-		errs = append(errs, fmt.Errorf("recording the lab's objects in ConfigMap %s: %w", InventoryName, err))
-	}
-	return errors.Join(errs...)
-}
-
-// waves are the Deployments, and before them what their Pods mount and use.
-func waves(objects []*unstructured.Unstructured) [2][]*unstructured.Unstructured {
-	var out [2][]*unstructured.Unstructured
-	for _, u := range objects {
-		if u.GetKind() == "Deployment" {
-			out[1] = append(out[1], u)
-		} else {
-			out[0] = append(out[0], u)
+	more, err := c.applyParts(ctx, info, book, last, func(i int) cliobject.ObjMetadataSet {
+		mine := of(last)(i)
+		if i == len(last)-1 {
+			mine = mine.Union(old.Diff(wanted))
 		}
-	}
-	return out
-}
-
-// applyAll applies objects in no order, and tells of each.
-func (c *Client) applyAll(ctx context.Context, l *Lab, objects []*unstructured.Unstructured, o ApplyOptions) error {
-	var (
-		wg    sync.WaitGroup
-		slots = make(chan struct{}, appliesAtOnce)
-		mu    sync.Mutex
-		errs  []error
-	)
-	for _, u := range objects {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			err := c.applyOne(ctx, l, u, o.DryRun)
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, o.note(Change{Action: "applied", Object: objectKey(u), Source: u.GetAnnotations()[own.AnnotationSource], Err: err}))
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// applyOne applies one object, unless it is another inventory's.
-func (c *Client) applyOne(ctx context.Context, l *Lab, u *unstructured.Unstructured, dryRun bool) error {
-	live, err := c.Dynamic.Resource(resources[u.GetKind()]).Namespace(l.Namespace).Get(ctx, u.GetName(), metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+		return mine
+	}, o, told.note)
+	if err != nil {
 		return err
 	}
-	if err == nil {
-		if _, err := inventory.CanApply(inventoryInfo(l.Namespace, l.Name), live, inventory.PolicyAdoptIfNoInventory); err != nil {
-			return err
-		}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	_, err = c.serverApply(ctx, l, u, dryRun)
-	return err
-}
-
-// prune removes what the lab had and has no more. What could not be removed is
-// left, and stays recorded.
-func (c *Client) prune(ctx context.Context, l *Lab, old cliobject.ObjMetadataSet, o ApplyOptions) (left cliobject.ObjMetadataSet, err error) {
-	slices.SortFunc(old, func(a, b cliobject.ObjMetadata) int {
-		return cmp.Or(slices.Index(deleteOrder, a.GroupKind.Kind)-slices.Index(deleteOrder, b.GroupKind.Kind), strings.Compare(a.Name, b.Name))
-	})
-	var errs []error
-	for _, id := range old {
-		pruned, err := c.pruneOne(ctx, l, id, o.DryRun)
-		if err != nil {
-			left = append(left, id)
-		}
-		if pruned || err != nil {
-			errs = append(errs, o.note(Change{Action: "pruned", Object: id.GroupKind.Kind + "/" + id.Name, Err: err}))
-		}
-	}
-	return left, errors.Join(errs...)
-}
-
-// pruneOne removes an object, unless it is gone already, is not the lab's any more,
-// or has an annotation that it be kept.
-func (c *Client) pruneOne(ctx context.Context, l *Lab, id cliobject.ObjMetadata, dryRun bool) (bool, error) {
-	gvr, ok := resources[id.GroupKind.Kind]
-	if !ok {
-		return false, fmt.Errorf("this c9s knows nothing of %s: remove it by hand", id.GroupKind)
-	}
-	resource := c.Dynamic.Resource(gvr).Namespace(id.Namespace)
-	live, err := resource.Get(ctx, id.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	ours, _ := inventory.CanPrune(inventoryInfo(l.Namespace, l.Name), live, inventory.PolicyAdoptIfNoInventory)
-	if !ours || (filter.PreventRemoveFilter{}).Filter(live) != nil {
-		return false, nil
-	}
-	uid, background := live.GetUID(), metav1.DeletePropagationBackground
-	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	err = resource.Delete(ctx, id.Name, options)
-	if apierrors.IsNotFound(err) {
-		err = nil
-	}
-	return err == nil, err
-}
-
-// note tells of a change, and returns what went wrong with it.
-func (o ApplyOptions) note(change Change) error {
-	if o.Tell != nil {
-		o.Tell(change)
-	}
-	if change.Err != nil {
-		return change.error()
+	if err := book.Replace(info, after.Union(more), nil, o.DryRunStrategy); err != nil {
+		return fmt.Errorf("recording the lab's objects in ConfigMap %s: %w", InventoryName, err)
 	}
 	return nil
+}
+
+// teller reads the events of appliers.
+type teller struct {
+	sources map[string]string
+	tell    func(Change)
+	errs    []error
+}
+
+func (t *teller) err() error { return errors.Join(t.errs...) }
+
+func (t *teller) note(e event.Event) {
+	switch e.Type {
+	case event.ErrorType:
+		t.errs = append(t.errs, e.ErrorEvent.Err)
+	case event.ValidationType:
+		t.errs = append(t.errs, e.ValidationEvent.Error)
+	case event.ApplyType:
+		if a := e.ApplyEvent; a.Status != event.ApplyPending {
+			t.change("applied", a.Identifier, a.Error)
+		}
+	case event.PruneType:
+		if p := e.PruneEvent; p.Status != event.PrunePending {
+			t.change("pruned", p.Identifier, p.Error)
+		}
+	}
+}
+
+func (t *teller) change(action string, id cliobject.ObjMetadata, err error) {
+	name := id.GroupKind.Kind + "/" + id.Name
+	change := Change{Action: action, Object: name, Source: t.sources[name], Err: err}
+	if err != nil {
+		t.errs = append(t.errs, change.error())
+	}
+	if t.tell != nil {
+		t.tell(change)
+	}
 }
 
 func (c Change) error() error {

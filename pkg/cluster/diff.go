@@ -102,7 +102,7 @@ func (c *Client) Diff(ctx context.Context, l *Lab) (Diff, error) {
 			defer wg.Done()
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			merged, err := c.serverApply(ctx, l, u, true)
+			merged, err := c.dryRun(ctx, l, u)
 			if err != nil {
 				errs[i] = fmt.Errorf("%s: %w", key, err)
 				return
@@ -152,8 +152,7 @@ func (c *Client) live(ctx context.Context, l *Lab) (map[string]*unstructured.Uns
 	return out, nil
 }
 
-// serverApply applies an object as the lab's own.
-func (c *Client) serverApply(ctx context.Context, l *Lab, u *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+func (c *Client) dryRun(ctx context.Context, l *Lab, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	wanted := u.DeepCopy()
 	annotations := wanted.GetAnnotations()
 	if annotations == nil {
@@ -161,11 +160,8 @@ func (c *Client) serverApply(ctx context.Context, l *Lab, u *unstructured.Unstru
 	}
 	annotations[owningInventory] = inventoryID(l.Namespace, l.Name)
 	wanted.SetAnnotations(annotations)
-	options := metav1.ApplyOptions{FieldManager: FieldManager, Force: true}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	return c.Dynamic.Resource(resources[u.GetKind()]).Namespace(l.Namespace).Apply(ctx, u.GetName(), wanted, options)
+	return c.Dynamic.Resource(resources[u.GetKind()]).Namespace(l.Namespace).
+		Apply(ctx, u.GetName(), wanted, metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
 }
 
 // incidental are annotations that say where an object comes from, and change
