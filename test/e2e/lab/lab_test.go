@@ -80,7 +80,12 @@ func long(t *testing.T) {
 // newLab names a lab; it is removed when the test ends, whatever became of it.
 func newLab(t *testing.T, topo, name string) *lab {
 	t.Helper()
-	c := testcluster.Shared(t)
+	return newLabOn(t, testcluster.Shared(t), topo, name)
+}
+
+// newLabOn is newLab for a cluster of the test's own.
+func newLabOn(t *testing.T, c *testcluster.Cluster, topo, name string) *lab {
+	t.Helper()
 	l := &lab{Cluster: c, topo: topo, name: name, ns: fmt.Sprintf("lab-%s-%d", strings.ToLower(name), time.Now().UnixNano()%1e9)}
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -15,10 +15,12 @@ import (
 
 const repo = "../../.."
 
-// What the tests share: the program, and the image that its Pods use. The tag is
-// new each time, since workers keep images by name.
+// What the tests share: the program, and the image that its Pods use, with the
+// folder that it is loaded from. The tag is new each time, since workers keep
+// images by name.
 var (
 	program  string
+	layout   string
 	c9sImage = fmt.Sprintf("ghcr.io/c9s-lab/c9s:e2e-%d", time.Now().Unix())
 )
 
@@ -32,7 +34,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "c9s")
-	layout := filepath.Join(dir, "image")
+	layout = filepath.Join(dir, "image")
 	for _, step := range [][]string{
 		{"go", "build", "-o", program, "./cmd/c9s"},
 		{program, "image", "build", c9sImage, "--platform", "linux/amd64", "-o", layout},

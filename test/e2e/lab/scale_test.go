@@ -1,0 +1,279 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/test/cluster/testcluster"
+)
+
+// scaleNodes is the size of the lab, unless SCALE says another.
+const scaleNodes = 200
+
+// controllerMemory is the most that the controller may take for 200 nodes, MiB
+// resident.
+const controllerMemory = 60
+
+// placement sends the nodes to simulated workers; the controller stays on the real
+// one.
+const placement = `apiVersion: c9s.dev/v1
+kind: Policy
+profiles:
+  - name: simulated
+    set:
+      nodeSelector: {type: kwok}
+      tolerations: [{key: kwok.x-k8s.io/node, operator: Exists, effect: NoSchedule}]
+`
+
+// What a large lab costs: time, writes, and memory of the controller and the
+// command. Workers are simulated (kwok), and so are the sidecars, which answer as
+// real ones do; API server, controller and command are real. SCALE=1000 takes
+// another number of nodes.
+func TestScale(t *testing.T) {
+	long(t)
+	n := scaleNodes
+	if text := os.Getenv("SCALE"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n <= 2*farther {
+			t.Fatalf("SCALE=%s: a number of nodes above %d", text, 2*farther)
+		}
+	}
+	c := testcluster.Own(t, testcluster.Options{Name: "scale", Workers: 1, FakeWorkers: 20, Images: []string{layout + "=" + c9sImage}})
+	dir := t.TempDir()
+	topo := filepath.Join(dir, "scale.clab.yml")
+	for file, text := range map[string]string{topo: torus(n).topology(), filepath.Join(dir, "c9s.yaml"): placement} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := newLabOn(t, c, topo, "scale")
+	lab := simulate(t, c, l.ns, torus(n))
+
+	rendered := l.run(t, "render", topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin")
+	t.Logf("%d nodes, %d links: rendered in %.1f s, %d MiB resident, %d objects, %.1f MB",
+		n, 2*n, rendered.took.Seconds(), rendered.memory, bytes.Count(rendered.out, []byte("\nkind: ")), float64(len(rendered.out))/1e6)
+
+	mark, began := c.MarkAudit(t), time.Now()
+	deployed := l.run(t, "deploy", topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes", "-o", "json")
+	testcluster.Eventually(t, 5*time.Minute, "the controller to report that all is ready", func() error { return l.reported(t, n) })
+	converged := time.Since(began)
+	applied, ready := seconds(deployed.out, "applied"), seconds(deployed.out, "ready")
+	t.Logf("applied in %.1f s, all Pods ready after %.1f s, converged after %.1f s; c9s deploy: %.1f s, %d MiB resident",
+		applied, ready, converged.Seconds(), deployed.took.Seconds(), deployed.memory)
+
+	time.Sleep(10 * time.Second) // what is under way ends
+	tellWrites(t, "until converged", c.WritesSince(t, mark), n)
+	mark = c.MarkAudit(t)
+	asked := lab.asked.Load()
+	time.Sleep(time.Minute)
+	quiet := c.WritesSince(t, mark)
+	tellWrites(t, "in a converged minute", quiet, n)
+	if by := writesBy(quiet); by["c9s"]+by["c9s-controller"] > 0 {
+		t.Errorf("c9s wrote in a converged minute: %v", by)
+	}
+	controller := l.controllerProcess(t)
+	t.Logf("controller: %d MiB resident, %d MiB at most, %.1f s of processor since its start; it asked %d sidecars in the minute",
+		controller.memory(t, "VmRSS"), controller.memory(t, "VmHWM"), controller.cpu(t).Seconds(), lab.asked.Load()-asked)
+
+	// Some fall silent, as those of a lost worker do; others are heard as before.
+	lab.set(func() {
+		for i := range n / 5 {
+			lab.silent[n-1-i] = true
+		}
+	})
+	time.Sleep(time.Minute)
+	lab.set(func() { lab.unplugged[0] = true })
+	changed := time.Now()
+	testcluster.Eventually(t, time.Minute, "the controller to report an unplugged link", func() error {
+		for _, k := range l.written(t).Links {
+			if k.A.Node == "n0" && k.A.Interface == "eth1" && k.Up {
+				return fmt.Errorf("n0:eth1 is up")
+			}
+		}
+		return nil
+	})
+	t.Logf("a link that is unplugged while %d sidecars are silent is reported after %.1f s", n/5, time.Since(changed).Seconds())
+	peak := controller.memory(t, "VmHWM")
+	t.Logf("controller: %d MiB resident, %d MiB at most", controller.memory(t, "VmRSS"), peak)
+	if n <= 200 && peak > controllerMemory {
+		t.Errorf("the controller takes %d MiB, want %d at most", peak, controllerMemory)
+	}
+	began = time.Now()
+	destroyed := l.run(t, "destroy", l.name, "-n", l.ns, "--yes")
+	t.Logf("destroyed in %.1f s, %d MiB resident", time.Since(began).Seconds(), destroyed.memory)
+}
+
+// A ran is what became of a command.
+type ran struct {
+	out    []byte // standard output
+	took   time.Duration
+	memory int // at most, MiB resident
+}
+
+// run is a run of c9s, however long it takes.
+func (l *lab) run(t *testing.T, args ...string) ran {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("c9s %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return ran{out: stdout.Bytes(), took: time.Since(began), memory: int(usage.Maxrss / 1024)}
+}
+
+// seconds is how long c9s deploy -o json says that something took.
+func seconds(out []byte, event string) float64 {
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	for lines.Scan() {
+		var e struct {
+			Event   string
+			Seconds float64
+		}
+		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Event == event && e.Seconds > 0 { // not of one object
+			return e.Seconds
+		}
+	}
+	return 0
+}
+
+// written is the status as the controller last wrote it; empty before.
+func (l *lab) written(t *testing.T) (s state) {
+	t.Helper()
+	cm, err := l.Typed.CoreV1().ConfigMaps(l.ns).Get(t.Context(), "c9s-status", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := []byte(cm.Data["status.json"])
+	if packed := cm.BinaryData["status.json.gz"]; packed != nil { // that of a large lab
+		r, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// reported checks that the controller has written that every node is ready and
+// every link up, and the address of every Pod.
+func (l *lab) reported(t *testing.T, n int) error {
+	if s := l.written(t); s.State != "ready" || len(s.Nodes) != n || len(s.Links) != 2*n {
+		return fmt.Errorf("the status is %q, of %d nodes and %d links", s.State, len(s.Nodes), len(s.Links))
+	}
+	cm, err := l.Typed.CoreV1().ConfigMaps(l.ns).Get(t.Context(), "c9s-addresses", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	var a struct{ Pods map[string][]string }
+	if err := json.Unmarshal([]byte(cm.Data["addresses.json"]), &a); err != nil || len(a.Pods) != n {
+		return fmt.Errorf("the addresses of %d Pods are written, %v", len(a.Pods), err)
+	}
+	return nil
+}
+
+func writesBy(all []testcluster.Write) map[string]int {
+	by := map[string]int{}
+	for _, w := range all {
+		by[w.Agent]++
+	}
+	return by
+}
+
+// tellWrites tells who wrote, and what c9s wrote.
+func tellWrites(t *testing.T, when string, all []testcluster.Write, nodes int) {
+	t.Helper()
+	by, what := writesBy(all), map[string]int{}
+	for _, w := range all {
+		if strings.HasPrefix(w.Agent, "c9s") {
+			what[w.Agent+" "+w.Verb+" "+w.Resource]++
+		}
+	}
+	t.Logf("writes %s: %d, %.1f a node", when, len(all), float64(len(all))/float64(nodes))
+	for _, agent := range slices.Sorted(maps.Keys(by)) {
+		t.Logf("  %-40s %6d %6.1f a node", agent, by[agent], float64(by[agent])/float64(nodes))
+	}
+	for _, w := range slices.Sorted(maps.Keys(what)) {
+		t.Logf("    %-38s %6d", w, what[w])
+	}
+}
+
+// A process is one of this machine, by its id.
+type process string
+
+// controllerProcess finds the controller's, which shares the machine's kernel.
+func (l *lab) controllerProcess(t *testing.T) process {
+	t.Helper()
+	pods, err := l.Typed.CoreV1().Pods(l.ns).List(t.Context(), metav1.ListOptions{LabelSelector: "c9s.dev/component=controller"})
+	if err != nil || len(pods.Items) != 1 || len(pods.Items[0].Status.ContainerStatuses) != 1 {
+		t.Fatalf("the controller has no Pod that runs: %v", err)
+	}
+	_, container, _ := strings.Cut(pods.Items[0].Status.ContainerStatuses[0].ContainerID, "://")
+	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), container) {
+			return process(filepath.Base(filepath.Dir(file)))
+		}
+	}
+	t.Fatalf("no process of container %s", container)
+	return ""
+}
+
+// memory is a field of /proc/PID/status, MiB.
+func (p process) memory(t *testing.T, field string) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("/proc", string(p), "status"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), field+":")
+	var kib int
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		t.Fatalf("%s of process %s: %v", field, p, err)
+	}
+	return (kib + 1023) / 1024
+}
+
+// cpu is the processor time that it has used.
+func (p process) cpu(t *testing.T) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("/proc", string(p), "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// After the name, which is in parentheses: utime and stime are fields 14 and 15,
+	// in hundredths of a second.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}

@@ -1,0 +1,182 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/test/cluster/testcluster"
+)
+
+// simulatedPods are the addresses that kwok gives to Pods.
+const simulatedPods = "10.0.0.0/16"
+
+// A torus is a lab of n nodes with two links each: to the next one (eth1 to eth2),
+// and to the tenth after it (eth3 to eth4).
+type torus int
+
+const farther = 10
+
+func (n torus) topology() string {
+	var nodes, links strings.Builder
+	for i := range int(n) {
+		fmt.Fprintf(&nodes, "    n%d: {}\n", i)
+		fmt.Fprintf(&links, "    - endpoints: [\"n%d:eth1\", \"n%d:eth2\"]\n", i, (i+1)%int(n))
+		fmt.Fprintf(&links, "    - endpoints: [\"n%d:eth3\", \"n%d:eth4\"]\n", i, (i+farther)%int(n))
+	}
+	return fmt.Sprintf("name: scale\nmgmt: {ipv4-subnet: 172.20.0.0/16}\ntopology:\n  defaults: {kind: linux, image: %q}\n  nodes:\n%s  links:\n%s", goodImage, nodes.String(), links.String())
+}
+
+// end is the far end of a node's interface.
+type end struct {
+	wire, node int
+	eth, peer  string
+}
+
+func (n torus) ends(i int) []end {
+	next, last := (i+1)%int(n), (i+int(n)-1)%int(n)
+	far, near := (i+farther)%int(n), (i+int(n)-farther)%int(n)
+	return []end{
+		{2*i + 1, next, "eth1", "eth2"}, {2*last + 1, last, "eth2", "eth1"},
+		{2*i + 2, far, "eth3", "eth4"}, {2*near + 2, near, "eth4", "eth3"},
+	}
+}
+
+// sidecars answer for the Pods of simulated workers, which have none: every link
+// is up, and every answer has other counters than the last.
+type sidecars struct {
+	lab   torus
+	asked atomic.Int64
+	// silent and unplugged are nodes: whose sidecar does not answer, and whose
+	// eth1 has no carrier.
+	mu                sync.Mutex
+	pods              map[netip.Addr]*corev1.Pod
+	silent, unplugged map[int]bool
+}
+
+// simulate answers for the Pods of a namespace until the test ends. The addresses
+// of all simulated Pods are made the first worker's own.
+func simulate(t *testing.T, c *testcluster.Cluster, namespace string, lab torus) *sidecars {
+	t.Helper()
+	s := &sidecars{lab: lab, pods: map[netip.Addr]*corev1.Pod{}, silent: map[int]bool{}, unplugged: map[int]bool{}}
+	c.OnNode(t, c.Workers[0], "ip", "route", "replace", "local", simulatedPods, "dev", "lo")
+	l := c.ListenOnWorker(t, 0, ":14802")
+	server := &http.Server{Handler: s, ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, localKey{}, conn.LocalAddr())
+	}}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	go s.watch(t.Context(), c, namespace)
+	return s
+}
+
+type localKey struct{}
+
+// watch follows the Pods' addresses.
+func (s *sidecars) watch(ctx context.Context, c *testcluster.Cluster, namespace string) {
+	for ctx.Err() == nil {
+		w, err := c.Typed.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "c9s.dev/component=node"})
+		if err != nil {
+			time.Sleep(time.Second)
+			continue
+		}
+		for e := range w.ResultChan() {
+			pod, ok := e.Object.(*corev1.Pod)
+			if !ok {
+				continue
+			}
+			if a, err := netip.ParseAddr(pod.Status.PodIP); err == nil {
+				s.mu.Lock()
+				s.pods[a] = pod
+				s.mu.Unlock()
+			}
+		}
+	}
+}
+
+// set changes what the sidecars say.
+func (s *sidecars) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+func (s *sidecars) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	asked := s.asked.Add(1)
+	local, err := netip.ParseAddrPort(r.Context().Value(localKey{}).(net.Addr).String())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	s.mu.Lock()
+	pod := s.pods[local.Addr().Unmap()]
+	var answer []byte
+	silent := false
+	if pod != nil {
+		node, _ := strconv.Atoi(strings.TrimPrefix(pod.Labels["c9s.dev/pod"], "n"))
+		silent = s.silent[node]
+		answer = s.status(pod, node, asked)
+	}
+	s.mu.Unlock()
+	switch {
+	case pod == nil:
+		http.NotFound(w, r)
+	case silent:
+		<-r.Context().Done()
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(answer)
+	}
+}
+
+// status is what a sidecar would say of a node, with all that a real one says.
+func (s *sidecars) status(pod *corev1.Pod, i int, count int64) []byte {
+	type object = map[string]any
+	started := pod.Status.StartTime.UTC()
+	name := func(i int) string { return fmt.Sprintf("n%d", i) }
+	var interfaces, wires []object
+	for at, e := range s.lab.ends(i) {
+		// eth1's far end is eth2 of the next node.
+		up := !(e.eth == "eth1" && s.unplugged[i]) && !(e.eth == "eth2" && s.unplugged[e.node])
+		reason := ""
+		if !up {
+			reason = "the far end is down"
+		}
+		leg := fmt.Sprintf("c9sl%d", e.wire)
+		interfaces = append(interfaces, object{
+			"node": name(i), "name": e.eth, "kind": "wire", "wire": e.wire, "peerNode": name(e.node), "peerInterface": e.peer,
+			"state": "made", "linux": e.eth, "index": at + 4, "up": true, "carrier": up, "mac": fmt.Sprintf("aa:c1:ab:00:%02x:%02x", e.wire/256, e.wire%256),
+			"mtu": 9500, "leg": leg,
+		})
+		wires = append(wires, object{
+			"id": e.wire, "peerPod": name(e.node), "peer": "10.0.0.1:14800", "peerEpoch": started.UnixNano(), "leg": leg, "up": up, "reason": reason,
+			"since": started, "localCarrier": true, "remoteCarrier": up, "datapath": "udp", "remoteDatapath": "udp",
+			"why": "the frames of this link do not fit the Pod network's MTU", "rttMs": 0.2 + float64(count%100)/1000, "loss": 0, "pathMtu": 1500,
+			"txFrames": count, "txBytes": 100 * count, "rxFrames": count, "rxBytes": 100 * count, "drops": object{"too-big": 1},
+		})
+	}
+	data, err := json.Marshal(object{
+		"version": "c9s.dev/status/v1", "sidecar": "e2e", "lab": "scale", "pod": name(i), "podName": pod.Name, "namespace": pod.Namespace,
+		"worker": pod.Spec.NodeName, "addresses": []string{pod.Status.PodIP}, "started": started, "startup": true, "ready": true,
+		"links":      "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+		"mgmt":       object{"interface": "eth0", "ipv4": "172.20.20.2/16", "ipv6": "3fff:172:20:20::2/64", "made": true},
+		"interfaces": interfaces,
+		"fabric":     object{"pod": name(i), "epoch": started.UnixNano(), "mode": "authenticated", "underlayMtu": 1500, "segmentation": true, "wires": wires},
+	})
+	if err != nil {
+		panic(err) // maps of plain values
+	}
+	return data
+}
