@@ -478,3 +478,27 @@ func TestNoLeaks(t *testing.T) {
 		return f <= fds+2 && g <= goroutines+2 && n == links
 	})
 }
+
+// A leg whose end was told in a message that got lost is found again by its name.
+func TestLostMessage(t *testing.T) {
+	_, a, _ := two(t, 1500, 1500, false, nil, nil)
+	f := a.fabric
+	f.mu.Lock()
+	l := f.wires[1].legs[0]
+	right := l.index
+	l.index = right + 1_000_000 // the leg before, which is gone
+	f.mu.Unlock()
+	all, err := a.ns.h.LinkList()
+	fatal(t, err)
+	f.onlyLinks(all)
+	for _, link := range all {
+		f.linkSeen(link.Attrs(), link.Type())
+	}
+	f.mu.Lock()
+	index := l.index
+	f.mu.Unlock()
+	if index != right {
+		t.Errorf("the leg is looked for at index %d, and is at %d", index, right)
+	}
+	waitUp(t, 1, a)
+}

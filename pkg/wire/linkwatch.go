@@ -25,9 +25,10 @@ func (f *Fabric) linkLoop(handle *netlink.Handle) error {
 	}
 	// What changed before the subscription began.
 	all, err := handle.LinkList()
-	if err != nil && len(all) == 0 {
+	if err != nil { // one that was interrupted is not complete
 		return fmt.Errorf("listing the legs: %w", err)
 	}
+	f.onlyLinks(all)
 	for _, l := range all {
 		f.linkSeen(l.Attrs(), l.Type())
 	}
@@ -50,6 +51,28 @@ func (f *Fabric) linkLoop(handle *netlink.Handle) error {
 				f.linkSeen(u.Attrs(), u.Link.Type())
 			}
 		}
+	}
+}
+
+// onlyLinks notes that links which are not among all are no more: their end may have
+// been told in a message that was lost.
+func (f *Fabric) onlyLinks(all []netlink.Link) {
+	there := map[int]bool{0: true}
+	for _, l := range all {
+		there[l.Attrs().Index] = true
+	}
+	var gone []int
+	f.mu.Lock()
+	for _, w := range f.wires {
+		for _, l := range w.legs {
+			if l != nil && !there[l.index] {
+				gone = append(gone, l.index)
+			}
+		}
+	}
+	f.mu.Unlock()
+	for _, index := range gone {
+		f.linkGone(index)
 	}
 }
 

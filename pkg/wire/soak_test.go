@@ -102,12 +102,23 @@ func newSoak(t *testing.T) *soak {
 	return s
 }
 
-// calm waits until all wires are up.
+// calm waits until all wires are up. What is not says how it is, after a while, at
+// both ends.
 func (s *soak) calm() {
 	s.t.Helper()
-	for _, p := range []*testPod{s.a, s.b, s.c} {
+	pods := []*testPod{s.a, s.b, s.c}
+	for _, p := range pods {
 		for _, w := range p.wires {
-			within(s.t, 20*time.Second, fmt.Sprintf("wire %d of %s is up again", w.ID, p.name), func() bool { return p.status(int(w.ID)).Up })
+			for begin := time.Now(); !p.status(int(w.ID)).Up; time.Sleep(time.Millisecond) {
+				if time.Since(begin) < 20*time.Second {
+					continue
+				}
+				for _, q := range pods {
+					st := q.fabric.Status()
+					s.t.Logf("%s: wire %+v\n\tdropped %v", q.name, q.status(int(w.ID)), st.Dropped)
+				}
+				s.t.Fatalf("after %d changes, wire %d of %s is not up again", s.changes, w.ID, p.name)
+			}
 		}
 	}
 }
