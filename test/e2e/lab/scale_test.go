@@ -115,7 +115,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("the controller takes %d MiB, want %d at most", peak, controllerMemory)
 	}
 	began = time.Now()
-	destroyed := l.run(t, "destroy", l.name, "-n", l.ns, "--yes")
+	destroyed := l.run(t, "destroy", l.name, "-n", l.ns, "--yes", "--timeout", "30m")
 	t.Logf("destroyed in %.1f s, %d MiB resident", time.Since(began).Seconds(), destroyed.memory)
 }
 
