@@ -48,6 +48,8 @@ type Fabric struct {
 	wires  map[cable.WireID]*wireEnd
 	old    []*wireEnd // to be taken apart
 	shrink bool       // the kernel refused a datagram as too big
+	// linkNews counts what linkLoop has taken.
+	linkNews uint64
 
 	kernel  chan struct{} // something is to be done in the kernel
 	ticks   chan struct{} // the ticker's time changed

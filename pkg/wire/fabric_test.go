@@ -502,3 +502,35 @@ func TestLostMessage(t *testing.T) {
 	}
 	waitUp(t, 1, a)
 }
+
+// The kernel is asked for a leg, a notice of a change comes first, and then the
+// answer, which is older. Nobody would correct it.
+func TestOldAnswer(t *testing.T) {
+	_, a, _ := two(t, 1500, 1500, false, nil, nil)
+	f := a.fabric
+	index := a.ns.link(t, "leg1").Attrs().Index
+	asked := 0
+	_, err := f.lookAt(func() (netlink.Link, error) {
+		now, err := a.ns.h.LinkByIndex(index)
+		fatal(t, err)
+		if asked++; asked == 1 {
+			f.linkSeen(now.Attrs(), now.Type())
+			now.Attrs().RawFlags &^= unix.IFF_LOWER_UP // as it was before
+		}
+		return now, nil
+	})
+	fatal(t, err)
+	f.mu.Lock()
+	device := f.wires[1].legs[0].device
+	f.mu.Unlock()
+	if asked < 2 || !device {
+		t.Errorf("after %d questions the device is up: %v", asked, device)
+	}
+	if _, err := f.lookAt(func() (netlink.Link, error) {
+		now, err := a.ns.h.LinkByIndex(index)
+		f.linkSeen(now.Attrs(), now.Type())
+		return now, err
+	}); err == nil {
+		t.Error("it asks for ever")
+	}
+}

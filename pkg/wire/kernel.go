@@ -136,9 +136,8 @@ func (k *kernelWorker) leg(w *wireEnd, i int) error {
 	index, sockIndex := l.index, l.sockIndex
 	f.mu.Unlock()
 	if index == 0 {
-		link, err := k.h.LinkByName(l.name)
+		link, err := f.lookAt(func() (netlink.Link, error) { return k.h.LinkByName(l.name) })
 		if err == nil {
-			f.linkSeen(link.Attrs(), link.Type())
 			index = link.Attrs().Index
 		}
 	}
@@ -180,9 +179,7 @@ func (k *kernelWorker) leg(w *wireEnd, i int) error {
 		return fmt.Errorf("setting leg %s up or down: %w", l.name, err)
 	}
 	// The kernel tells too, but the next decision should not wait for it.
-	if now, err := k.h.LinkByIndex(index); err == nil {
-		f.linkSeen(now.Attrs(), now.Type())
-	}
+	_, _ = f.lookAt(func() (netlink.Link, error) { return k.h.LinkByIndex(index) })
 	return nil
 }
 
@@ -194,10 +191,8 @@ func gone(err error) bool {
 // attach begins to read a leg.
 func (k *kernelWorker) attach(w *wireEnd, i, index int) error {
 	f, l := k.f, w.legs[i]
-	if now, err := k.h.LinkByIndex(index); err != nil {
+	if _, err := f.lookAt(func() (netlink.Link, error) { return k.h.LinkByIndex(index) }); err != nil {
 		return err
-	} else {
-		f.linkSeen(now.Attrs(), now.Type())
 	}
 	if err := k.shield(index); err != nil {
 		f.opt.Log.Warn("the kernel's own stack sees the frames of a leg", "leg", l.name, "error", err)

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/vishvananda/netlink"
@@ -76,10 +77,45 @@ func (f *Fabric) onlyLinks(all []netlink.Link) {
 	}
 }
 
-// linkSeen takes the state of a link, which may be a leg or a device's side.
+// linkSeen takes the state of a link, which may be a leg or a device's side, from
+// linkLoop.
 func (f *Fabric) linkSeen(a *netlink.LinkAttrs, kind string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.linkNews++
+	f.takeLink(a, kind)
+}
+
+// linkLooks is how often a link is looked at again whose state changes meanwhile.
+const linkLooks = 20
+
+// lookAt asks for a link out of linkLoop's turn, and takes its state. An answer that
+// linkLoop may have overtaken is old, and nobody would correct it: then it is asked
+// for again.
+func (f *Fabric) lookAt(ask func() (netlink.Link, error)) (netlink.Link, error) {
+	for range linkLooks {
+		f.mu.Lock()
+		before := f.linkNews
+		f.mu.Unlock()
+		link, err := ask()
+		if err != nil {
+			return nil, err
+		}
+		f.mu.Lock()
+		fresh := f.linkNews == before
+		if fresh {
+			f.takeLink(link.Attrs(), link.Type())
+		}
+		f.mu.Unlock()
+		if fresh {
+			return link, nil
+		}
+	}
+	return nil, errors.New("the interfaces change all the time")
+}
+
+// takeLink takes the state of a link, under the lock.
+func (f *Fabric) takeLink(a *netlink.LinkAttrs, kind string) {
 	if a.Name == f.opt.Underlay && f.eng.limit != clampMTU(a.MTU) {
 		f.remeasure()
 	}
@@ -120,6 +156,7 @@ func (f *Fabric) linkSeen(a *netlink.LinkAttrs, kind string) {
 func (f *Fabric) linkGone(index int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.linkNews++
 	for _, w := range f.wires {
 		for _, l := range w.legs {
 			switch {
