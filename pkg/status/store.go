@@ -19,7 +19,7 @@ const (
 )
 
 // plainSize is how large plain JSON may be, bytes. A ConfigMap takes 1 MiB, which
-// the status of 1,000 nodes exceeds.
+// the status of 1,000 nodes and 4,000 links exceeds.
 const plainSize = 512 << 10
 
 // Patch is a merge patch of the ConfigMap that stores a status there, without what
