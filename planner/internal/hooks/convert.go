@@ -49,7 +49,7 @@ func (r *run) convert() error {
 		return err
 	}
 	p.Files = plan.SortFiles(p.Files)
-	return nil
+	return r.lost()
 }
 
 // nodeFiles takes up what the hooks wrote into the node's folder.
@@ -333,6 +333,7 @@ func (r *run) warn(code diag.Code, hint, format string, args ...any) {
 
 // incomplete says that PostDeploy was cut off where it talks to the device.
 func (r *run) incomplete() {
+	r.cutOff = true
 	r.warn("hook-incomplete", "configure the device over its own management interface",
 		"kind %s goes on to configure the device over the network, which is not part of the plan", r.node.Kind)
 }

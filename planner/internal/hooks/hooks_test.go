@@ -195,6 +195,61 @@ func TestTrapUmask(t *testing.T) {
 	}
 }
 
+// TestTrapSwallowedErrors (T9): configurations that hooks cannot make, and do not tell
+// of, are warned of; those that they can are not.
+func TestTrapSwallowedErrors(t *testing.T) {
+	for _, c := range []struct{ kind, config, want string }{
+		{"cisco_iol", "hostname {{ .ShortName }}\nip domain name lab.example\n", "startup-config-lost"},
+		{"cisco_iol", "hostname {{ .Hostname }}\nip domain name lab.example\n", ""},
+		{"vr-vmx", "system { host-name {{ .NoSuchField }}; }\nsnmp { community public; }\n", "hook-complained"},
+		{"vr-vmx", "system { host-name vmx; }\nsnmp { community public; }\n", ""},
+	} {
+		p := planOf(t, compileLab(t, one(c.kind, ", startup-config: cfg"), map[string]string{"cfg": c.config}), "n1")
+		var codes []string
+		for _, d := range p.Diagnostics {
+			if d.Code == "startup-config-lost" || d.Code == "hook-complained" {
+				codes = append(codes, string(d.Code))
+			}
+		}
+		if c.want == "" && len(codes) > 0 || c.want != "" && !slices.Contains(codes, c.want) {
+			t.Errorf("%s, %q: %v, want %q", c.kind, c.config, p.Diagnostics, c.want)
+		}
+	}
+}
+
+// TestTrapOldConfig (T10): hooks keep a configuration that is there already; in a
+// workspace of its own there is none.
+func TestTrapOldConfig(t *testing.T) {
+	for _, config := range []string{"snmp { community old; }\n", "snmp { community new; }\n"} {
+		p := planOf(t, compileLab(t, one("vr-vmx", ", startup-config: cfg"), map[string]string{"cfg": config}), "n1")
+		found := false
+		for _, f := range p.Files {
+			found = found || strings.Contains(string(f.Content), config) || f.Ref != nil && f.Ref.Size == int64(len(config))
+		}
+		if !found {
+			t.Errorf("the plan has no %q", config)
+		}
+	}
+}
+
+// TestTrapFirstError (T15): with several faults the same one is told, and only those
+// of the node itself.
+func TestTrapFirstError(t *testing.T) {
+	l := compileLab(t, "name: t\ntopology:\n  defaults: {image: img}\n  nodes:\n    n1: {kind: linux}\n    n2: {kind: linux}\n    n3: {kind: linux}\n    n4: {kind: linux}\n", nil)
+	for _, n := range l.Nodes[1:] {
+		n.Kind, n.WrittenKind = "ciena_saos", "ciena_saos" // which needs a type
+	}
+	if p := planOf(t, l, "n1"); len(p.Diagnostics) > 0 {
+		t.Errorf("n1 is blamed for others: %v", p.Diagnostics)
+	}
+	for range 5 {
+		p := planOf(t, l, "n3")
+		if len(p.Diagnostics) != 1 || !strings.Contains(p.Diagnostics[0].Message, `node "n3"`) || strings.Contains(p.Diagnostics[0].Message, "n2") {
+			t.Errorf("%v", p.Diagnostics)
+		}
+	}
+}
+
 // TestTrapInlineConfig (T11, T12): text of the topology is not executed or
 // expanded a second time.
 func TestTrapInlineConfig(t *testing.T) {

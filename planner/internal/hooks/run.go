@@ -75,6 +75,8 @@ type run struct {
 	runtime *recorder.Runtime
 	certs   *certificates
 	plan    *plan.Plan
+	// cutOff tells that PostDeploy did not come to its end.
+	cutOff bool
 }
 
 // Plan runs the hooks for one node. The error is for what is not the topology's

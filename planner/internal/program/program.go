@@ -4,7 +4,6 @@ package program
 
 import (
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/c9s-lab/c9s/planner/internal/clock"
@@ -76,6 +75,6 @@ func serve() error {
 	// Hooks print; standard output is for the response alone.
 	out := os.Stdout
 	os.Stdout = os.Stderr
-	charm.SetDefault(charm.NewWithOptions(io.Discard, charm.Options{}))
+	charm.SetDefault(charm.NewWithOptions(hooks.Complaints, charm.Options{Level: charm.ErrorLevel}))
 	return hooks.Serve(os.Stdin, out)
 }
