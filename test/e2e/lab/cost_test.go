@@ -27,7 +27,10 @@ func TestCost(t *testing.T) {
 	long(t)
 	c := testcluster.Shared(t)
 
-	// Plain Pods first, so that the image is on the workers for both.
+	// Some of both first, so that the images are on the workers.
+	few := newLab(t, ring(t, 6), "cost")
+	few.deploy(t)
+	few.destroyed(t)
 	warm := c.Namespace(t)
 	c.Apply(t, warm, plainPods(6))
 	waitPlain(t, c, warm, 6)
