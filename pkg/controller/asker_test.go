@@ -142,6 +142,8 @@ func TestSilentSidecars(t *testing.T) {
 		known := time.Now().Add(dead / atOnce * patience).Add(a.interval)
 		a.run(ctx, func() []*corev1.Pod { return all })
 		time.Sleep(time.Second) // the last ones end
+		mu.Lock()
+		defer mu.Unlock()
 		for uid, times := range asked {
 			longest := time.Duration(0)
 			for i := 1; i < len(times); i++ {
