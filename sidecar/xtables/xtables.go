@@ -79,7 +79,7 @@ func eachTable(do func(s *socket, name string)) error {
 }
 
 // lookEvery is how often Watch looks: the kernel tells nobody of a change.
-const lookEvery = 250 * time.Millisecond
+const lookEvery = 500 * time.Millisecond
 
 // small is how large a table may be, bytes, to be read each time: of a larger one a
 // change of policy alone is not seen.
