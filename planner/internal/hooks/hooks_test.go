@@ -308,6 +308,18 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
+// TestBridgeInContainer: the hook makes a bridge in the namespace of another node, which
+// the program must be able to do in its own.
+func TestBridgeInContainer(t *testing.T) {
+	l := compileLab(t, "name: t\ntopology:\n  nodes:\n    host: {kind: linux, image: img}\n    \"br1|host\": {kind: bridge, network-mode: 'container:host'}\n", nil)
+	p := planOf(t, l, "br1|host")
+	for _, d := range p.Diagnostics {
+		if d.Severity == diag.Error {
+			t.Error(d)
+		}
+	}
+}
+
 // TestRefusedKinds: k8s-kind drives Docker itself; compile refuses it, and so does
 // the program.
 func TestRefusedKinds(t *testing.T) {

@@ -13,11 +13,12 @@ import (
 
 // kept are the capabilities that hooks use: they give files in the workspace to
 // groups of their device, with setgid. See capabilities(7). In namespaces of its
-// own the program enters that of the network too (setns(2)), to look at eth0.
+// own the program enters that of the network too (setns(2)), to look at eth0, and
+// makes a bridge there that is in a container's namespace.
 func kept() uint64 {
 	set := uint64(1<<unix.CAP_CHOWN | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID)
 	if os.Getenv(inside) == namespaces {
-		set |= 1 << unix.CAP_SYS_ADMIN
+		set |= 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_NET_ADMIN
 	}
 	return set
 }

@@ -86,8 +86,8 @@ func TestSandbox(t *testing.T) {
 	}
 	got := strings.Split(strings.TrimSpace(string(out)), "\n")
 	for _, want := range []string{"interface lo", "interface eth0", "interface mp0", "no route",
-		// chown, fowner, fsetid and, in its own namespaces, sys_admin are left, and nothing gives more
-		"CapPrm: 0000000000200019", "CapEff: 0000000000200019", "CapBnd: 0000000000200019", "CapInh: 0000000000000000", "NoNewPrivs: 1"} {
+		// chown, fowner, fsetid and, in its own namespaces, sys_admin and net_admin are left, and nothing gives more
+		"CapPrm: 0000000000201019", "CapEff: 0000000000201019", "CapBnd: 0000000000201019", "CapInh: 0000000000000000", "NoNewPrivs: 1"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("there is no %q:\n%s", want, out)
 		}
