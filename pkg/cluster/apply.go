@@ -84,29 +84,12 @@ func (c *Client) applyLab(ctx context.Context, info inventory.Info, book invento
 		return fmt.Errorf("recording the lab's objects in ConfigMap %s: %w", InventoryName, err)
 	}
 	first, last := parts(objects)
-	of := func(all [][]*unstructured.Unstructured) func(int) cliobject.ObjMetadataSet {
-		return func(i int) cliobject.ObjMetadataSet {
-			return old.Intersection(cliobject.UnstructuredSetToObjMetadataSet(all[i]))
-		}
-	}
-	after, err := c.applyParts(ctx, info, book, first, of(first), o, told.note)
+	after, err := c.applyParts(ctx, info, book, first, old, nil, o, told.note)
 	if err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	more, err := c.applyParts(ctx, info, book, last, func(i int) cliobject.ObjMetadataSet {
-		mine := of(last)(i)
-		if i == len(last)-1 {
-			mine = mine.Union(old.Diff(wanted))
-		}
-		return mine
-	}, o, told.note)
+	more, err := c.applyParts(ctx, info, book, last, old, old.Diff(wanted), o, told.note)
 	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := book.Replace(info, after.Union(more), nil, o.DryRunStrategy); err != nil {

@@ -70,20 +70,26 @@ func (p *partialInventory) Replace(_ inventory.Info, objs cliobject.ObjMetadataS
 	return nil
 }
 
-// applyParts runs an applier for each part, all at once. It returns what belongs into
-// the inventory of the parts.
-func (c *Client) applyParts(ctx context.Context, info inventory.Info, book inventory.Client, all [][]*unstructured.Unstructured, before func(part int) cliobject.ObjMetadataSet, o apply.ApplierOptions, note func(event.Event)) (cliobject.ObjMetadataSet, error) {
+// applyParts runs an applier for each part, all at once. old is what the lab had; the
+// last applier prunes what is obsolete. It returns what belongs into the inventory of
+// the parts.
+func (c *Client) applyParts(ctx context.Context, info inventory.Info, book inventory.Client, all [][]*unstructured.Unstructured, old, obsolete cliobject.ObjMetadataSet, o apply.ApplierOptions, note func(event.Event)) (cliobject.ObjMetadataSet, error) {
 	var (
 		group sync.WaitGroup
 		mu    sync.Mutex
 		views = make([]*partialInventory, len(all))
 	)
 	for i, objects := range all {
-		old := before(i)
-		views[i] = &partialInventory{Client: book, before: old, after: old.Union(cliobject.UnstructuredSetToObjMetadataSet(objects))}
+		wanted := cliobject.UnstructuredSetToObjMetadataSet(objects)
+		before := old.Intersection(wanted)
+		if i == len(all)-1 {
+			before = before.Union(obsolete)
+		}
+		views[i] = &partialInventory{Client: book, before: before, after: before.Union(wanted)}
 		applier, err := apply.NewApplierBuilder().WithFactory(c.factory).WithInventoryClient(views[i]).
 			WithStatusWatcher(watcher.BlindStatusWatcher{}).Build()
 		if err != nil {
+			group.Wait()
 			return nil, err
 		}
 		group.Go(func() {
@@ -99,5 +105,5 @@ func (c *Client) applyParts(ctx context.Context, info inventory.Info, book inven
 	for _, v := range views {
 		after = after.Union(v.after)
 	}
-	return after, nil
+	return after, ctx.Err()
 }

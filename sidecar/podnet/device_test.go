@@ -17,29 +17,22 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
-// A device drops everything; what carries the lab still passes.
-func TestFirewall(t *testing.T) {
-	if _, err := run("nft", "--version"); err != nil {
-		t.Skip("needs the nft program")
-	}
-	c := newCluster(t)
+// firewalled are two Pods with a wire; the device of the first gets a firewall.
+func firewalled(t *testing.T) (c *cluster, a, b *pod) {
+	t.Helper()
+	c = newCluster(t)
 	da, db := mgmtDoc(11), mgmtDoc(12)
 	da.Interfaces = []links.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}
 	db.Interfaces = []links.Interface{wired(iface("r2", "eth1", 2), 5, "r1")}
-	a, b := c.newPod("r1", da), c.newPod("r2", db)
+	a, b = c.newPod("r1", da), c.newPod("r2", db)
 	c.startAll()
-	wall := filepath.Join(a.dir, "wall.nft")
-	rules := "table inet wall {\n"
-	for _, hook := range []string{"input", "output", "forward", "prerouting"} {
-		rules += fmt.Sprintf("chain %s { type filter hook %s priority 0; policy drop; iifname lo accept; oifname { eth0, eth1 } accept; iifname { eth0, eth1 } accept; }\n", hook, hook)
-	}
-	if err := os.WriteFile(wall, []byte(rules+"}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		a.in("nft -f " + wall)
-		time.Sleep(150 * time.Millisecond)
-	}
+	return c, a, b
+}
+
+// onlyTransports checks that what carries the lab passes the firewall, the kubelet's
+// probes with it, and that nothing else does.
+func onlyTransports(t *testing.T, c *cluster, a, b *pod) {
+	t.Helper()
 	a.waitStarted()
 	for _, to := range []string{"172.20.20.12", "3fff:172:20:20::c", gateway4, gateway6} {
 		if err := ping(a.ns, to, 5*time.Second); err != nil {
@@ -55,6 +48,27 @@ func TestFirewall(t *testing.T) {
 	if ping(c.name, a.ip4, 500*time.Millisecond) == nil {
 		t.Error("ping of the Pod address, which the device forbids, is answered")
 	}
+}
+
+// A device drops everything; what carries the lab still passes.
+func TestFirewall(t *testing.T) {
+	if _, err := run("nft", "--version"); err != nil {
+		t.Skip("needs the nft program")
+	}
+	c, a, b := firewalled(t)
+	wall := filepath.Join(a.dir, "wall.nft")
+	rules := "table inet wall {\n"
+	for _, hook := range []string{"input", "output", "forward", "prerouting"} {
+		rules += fmt.Sprintf("chain %s { type filter hook %s priority 0; policy drop; iifname lo accept; oifname { eth0, eth1 } accept; iifname { eth0, eth1 } accept; }\n", hook, hook)
+	}
+	if err := os.WriteFile(wall, []byte(rules+"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		a.in("nft -f " + wall)
+		time.Sleep(150 * time.Millisecond)
+	}
+	onlyTransports(t, c, a, b)
 	// Once each, also after a restart and a device that puts its own rule first.
 	a.in("nft insert rule inet wall input counter drop")
 	a.kill()
@@ -75,12 +89,7 @@ func TestOldFirewall(t *testing.T) {
 	if _, err := run("iptables-legacy", "--version"); err != nil {
 		t.Skip("needs the iptables-legacy program")
 	}
-	c := newCluster(t)
-	da, db := mgmtDoc(11), mgmtDoc(12)
-	da.Interfaces = []links.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}
-	db.Interfaces = []links.Interface{wired(iface("r2", "eth1", 2), 5, "r1")}
-	a, b := c.newPod("r1", da), c.newPod("r2", db)
-	c.startAll()
+	c, a, b := firewalled(t)
 	if _, err := run("ip", "netns", "exec", a.ns, "iptables-legacy", "-L"); err != nil {
 		t.Skip("this kernel has no old iptables")
 	}
@@ -99,32 +108,14 @@ func TestOldFirewall(t *testing.T) {
 	}
 	devices("iptables-legacy")
 	devices("ip6tables-legacy")
-	reaches := func() {
-		t.Helper()
-		for _, to := range []string{"172.20.20.12", "3fff:172:20:20::c", gateway4, gateway6} {
-			if err := ping(a.ns, to, 5*time.Second); err != nil {
-				t.Errorf("by eth0: %v", err)
-			}
-		}
-		if err := pingFrom(a.ns, "eth1", "10.9.0.2", 5*time.Second); err != nil {
-			t.Errorf("by the wire: %v", err)
-		}
-		if err := ping(b.ns, "172.20.20.11", 5*time.Second); err != nil {
-			t.Errorf("from a peer: %v", err)
-		}
-		a.waitStarted() // the kubelet's probes pass too
-	}
-	reaches()
-	if ping(c.name, a.ip4, 500*time.Millisecond) == nil {
-		t.Error("ping of the Pod address, which the device forbids, is answered")
-	}
+	onlyTransports(t, c, a, b)
 	// Once each, also after a restart and a device that puts its own rules first, one
 	// of them without a target.
 	a.in("iptables-legacy -I INPUT -s 192.0.2.1")
 	a.in("iptables-legacy -I INPUT -s 192.0.2.2 -j DROP")
 	a.kill()
 	a.start()
-	reaches()
+	onlyTransports(t, c, a, b)
 	rules := strings.Split(a.in("iptables-legacy -S INPUT"), "\n")
 	var ports, foreign []int
 	for i, r := range rules {

@@ -16,8 +16,8 @@ type family struct {
 	names string
 	// Offsets in struct ipt_entry or ip6t_entry, bytes.
 	interfaces, protocol, flags int
-	// header is the size of struct ipt_ip or ip6t_ip6 with nfcache: what follows is
-	// the same in both but for alignment.
+	// The size of the target is two bytes after its offset, and that of the whole
+	// entry's head is size.
 	targetOffset, counters, size int
 	// protocolFlag says that the protocol counts.
 	protocolFlag byte
@@ -82,7 +82,8 @@ func (f *family) entry(r passage.Rule) []byte {
 		e = append(e, part("mark", 1, append(data, 0, 0, 0, 0))...) // struct xt_mark_mtinfo1
 	}
 	binary.NativeEndian.PutUint16(e[f.targetOffset:], uint16(len(e)))
-	e = append(e, part("", 0, binary.NativeEndian.AppendUint32(nil, ^uint32(-verdictAccept-1)))...)
+	verdict := int32(verdictAccept)
+	e = append(e, part("", 0, binary.NativeEndian.AppendUint32(nil, uint32(verdict)))...)
 	binary.NativeEndian.PutUint16(e[f.targetOffset+2:], uint16(len(e)))
 	return e
 }

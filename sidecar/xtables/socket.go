@@ -79,12 +79,8 @@ func (s *socket) info(name string) (in info, err error) {
 	return in, err
 }
 
-// read gets a table.
-func (s *socket) read(name string) (*table, error) {
-	in, err := s.info(name)
-	if err != nil {
-		return nil, err
-	}
+// read gets the table that info tells of.
+func (s *socket) read(name string, in info) (*table, error) {
 	const head = nameSize + 8 // struct ipt_get_entries
 	data := make([]byte, head+int(in.Size))
 	copy(data, in.Name[:])

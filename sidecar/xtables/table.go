@@ -148,14 +148,14 @@ func (t *table) index(was uint32) int {
 // where they led. It returns the block and, for each entry in it, its place among
 // those that were read, -1 for an added one.
 func (t *table) layout() (block []byte, origin []int, err error) {
-	now := map[uint32]uint32{}
+	now, tops := map[uint32]uint32{}, map[passage.Hook]uint32{}
 	at, n := uint32(0), 0
 	for i := range t.entries {
 		e := &t.entries[i]
 		switch {
 		case e.added:
 			if e.top < passage.Hooks {
-				t.first[e.top] = at
+				tops[e.top] = at
 			}
 			origin = append(origin, -1)
 		case e.gone: // what led here leads to what came next
@@ -169,18 +169,13 @@ func (t *table) layout() (block []byte, origin []int, err error) {
 		}
 		at += uint32(len(e.data))
 	}
-	moved := map[passage.Hook]bool{}
-	for _, e := range t.entries {
-		if e.added && e.top < passage.Hooks {
-			moved[e.top] = true
-		}
-	}
 	for hook := range passage.Hooks {
 		if t.hooks&(1<<hook) == 0 {
 			continue
 		}
-		if !moved[hook] {
-			t.first[hook] = now[t.first[hook]]
+		t.first[hook] = now[t.first[hook]]
+		if top, ok := tops[hook]; ok {
+			t.first[hook] = top
 		}
 		t.policy[hook] = now[t.policy[hook]]
 	}

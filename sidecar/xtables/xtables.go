@@ -38,7 +38,11 @@ const tries = 3
 
 func assert(s *socket, name string, p passage.Passage) (bool, error) {
 	for n := 1; ; n++ {
-		t, err := s.read(name)
+		in, err := s.info(name)
+		if err != nil {
+			return false, err
+		}
+		t, err := s.read(name, in)
 		if err != nil {
 			return false, err
 		}
@@ -113,7 +117,7 @@ func shape() string {
 		if err != nil || in.Size > small {
 			return
 		}
-		if t, err := s.read(name); err == nil {
+		if t, err := s.read(name, in); err == nil {
 			text += fmt.Sprintln(t.policies())
 		}
 	})

@@ -99,12 +99,18 @@ func newLabOn(t *testing.T, c *testcluster.Cluster, topo, name string) *lab {
 	return l
 }
 
+// command is c9s with the cluster's kubeconfig.
+func (l *lab) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	return cmd
+}
+
 // try runs c9s and returns what it printed, its standard output first.
 func (l *lab) try(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	cmd := l.command(ctx, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -154,8 +160,7 @@ func (l *lab) status(t *testing.T, args ...string) state {
 // output runs c9s for its standard output alone.
 func (l *lab) output(t *testing.T, args ...string) ([]byte, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	cmd := l.command(t.Context(), args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -129,8 +128,7 @@ type ran struct {
 // run is a run of c9s, however long it takes.
 func (l *lab) run(t *testing.T, args ...string) ran {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	cmd := l.command(t.Context(), args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	began := time.Now()
