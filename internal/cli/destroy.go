@@ -18,6 +18,7 @@ import (
 type destroyFlags struct {
 	labRef
 	keepData bool
+	graceful bool
 	wait     bool
 	timeout  time.Duration
 	yes      bool
@@ -30,18 +31,23 @@ func newDestroy(world IO) *cobra.Command {
 		Short: "Remove a lab from the cluster",
 		Long: `Destroy removes all objects of a lab, however they were applied, and the namespace
 if the lab made it and nothing else is in it. The data of devices goes too, unless
---keep-data is given.`,
+--keep-data is given. Devices are ended at once; with --graceful, and with --keep-data,
+they are asked to end and have ten seconds for it.`,
 		Example: `  c9s destroy topo.clab.yml
   c9s destroy mylab --keep-data`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("graceful") {
+				f.graceful = f.keepData
+			}
 			return f.run(cmd.Context(), world, args)
 		},
 	}
 	f.labRef.add(cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&f.keepData, "keep-data", false, "keep the devices' volumes, keys and allocations for the next deploy")
+	fs.BoolVar(&f.graceful, "graceful", false, "let the devices end by themselves (10 seconds); the default with --keep-data")
 	fs.BoolVar(&f.wait, "wait", true, "wait until everything is gone")
 	fs.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how long to wait")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
@@ -67,7 +73,7 @@ func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
 	began := time.Now()
 	removed := 0
 	err = client.Destroy(ctx, found.Namespace, found.Name, cluster.DestroyOptions{
-		KeepData: f.keepData, Wait: f.wait,
+		KeepData: f.keepData, Graceful: f.graceful, Wait: f.wait,
 		Tell: func(c cluster.Change) {
 			switch {
 			case c.Err != nil:

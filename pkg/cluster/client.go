@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -73,7 +74,9 @@ func Connect(ctx context.Context, t Target) (*Client, error) {
 		return nil, notConfigured(err)
 	}
 	c := &Client{Config: config, factory: cmdutil.NewFactory(flags)}
-	if c.Typed, err = kubernetes.NewForConfig(config); err != nil {
+	typed := rest.CopyConfig(config)
+	typed.ContentType = runtime.ContentTypeProtobuf // less to read than JSON
+	if c.Typed, err = kubernetes.NewForConfig(typed); err != nil {
 		return nil, err
 	}
 	if c.Dynamic, err = dynamic.NewForConfig(config); err != nil {

@@ -3,47 +3,235 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
-// All are deleted, what is gone already is no error, and each error is that of its
-// object.
-func TestDeleteAll(t *testing.T) {
+// metaOf is an object's metadata; lab "" for one that c9s did not make.
+func metaOf(kind, name, lab string) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: removed[kind].GroupVersion().String(), Kind: kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: name, UID: types.UID(kind + name)},
+	}
+	if lab != "" {
+		m.Labels = map[string]string{"app.kubernetes.io/managed-by": "c9s"}
+		m.Annotations = map[string]string{own.AnnotationLabName: lab}
+	}
+	return m
+}
+
+// labIn are the objects of a lab with one node.
+func labIn(lab string) []runtime.Object {
+	return []runtime.Object{
+		metaOf("Deployment", "r1", lab), metaOf("ReplicaSet", "r1-5", lab), metaOf("Pod", "r1-5-x", lab),
+		metaOf("Service", "r1", lab), metaOf("ConfigMap", links.DirectoryName(0), lab), metaOf("ConfigMap", render.AllocationsName(0), lab),
+		metaOf("Secret", "key", lab), metaOf("PersistentVolumeClaim", "r1-data", lab),
+		metaOf("ConfigMap", "kube-root-ca.crt", ""), metaOf("ServiceAccount", "default", ""),
+	}
+}
+
+type destroyed struct {
+	*destruction
+	meta   *metadatafake.FakeMetadataClient
+	typed  *fake.Clientset
+	told   []string
+	graces map[string]*int64
+}
+
+func newDestroyed(t *testing.T, o DestroyOptions, objects ...runtime.Object) *destroyed {
+	t.Helper()
+	scheme := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	d := &destroyed{
+		meta: metadatafake.NewSimpleMetadataClient(scheme, objects...),
+		typed: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: "demo", Labels: map[string]string{"app.kubernetes.io/managed-by": "c9s"}, Annotations: map[string]string{own.AnnotationLabName: "mine"},
+		}}),
+		graces: map[string]*int64{},
+	}
+	d.meta.PrependReactor("delete", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		del := a.(clienttesting.DeleteActionImpl)
+		d.graces[del.GetResource().Resource+"/"+del.GetName()] = del.DeleteOptions.GracePeriodSeconds
+		return false, nil, nil
+	})
+	o.Wait = true
+	o.Tell = func(c Change) { d.told = append(d.told, c.Action+" "+c.Object) }
+	d.destruction = &destruction{client: &Client{Typed: d.typed}, meta: d.meta, lab: &Lab{Name: "mine", Namespace: "demo"}, DestroyOptions: o}
+	return d
+}
+
+// deleted are the objects that were deleted one by one, sorted.
+func (d *destroyed) deleted() string {
+	var out []string
+	for name := range d.graces {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func (d *destroyed) namespaceThere(t *testing.T) bool {
+	t.Helper()
+	_, err := d.typed.CoreV1().Namespaces().Get(t.Context(), "demo", metav1.GetOptions{})
+	return !apierrors.IsNotFound(err)
+}
+
+// forbid refuses a verb on a resource.
+func forbid(fake *clienttesting.Fake, verb, resource string) {
+	fake.PrependReactor(verb, resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", errors.New("no"))
+	})
+}
+
+const (
+	runs = "deployments/r1 pods/r1-5-x replicasets/r1-5"
+	all  = "configmaps/c9s-allocations configmaps/c9s-directory deployments/r1 persistentvolumeclaims/r1-data pods/r1-5-x replicasets/r1-5 secrets/key services/r1"
+)
+
+func TestDestroy(t *testing.T) {
+	tests := map[string]struct {
+		options DestroyOptions
+		more    []runtime.Object
+		with    func(*destroyed)
+		deleted string
+		kept    bool   // the namespace
+		told    string // in what is told
+	}{
+		"a namespace of its own goes as a whole": {deleted: runs, told: "deleted Namespace/demo"},
+		"somebody's Job is in the namespace": {
+			more: []runtime.Object{metaOf("Job", "backup", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds Job backup)",
+		},
+		"somebody's Pod is in the namespace": {
+			more: []runtime.Object{metaOf("Pod", "debug", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds Pod debug)",
+		},
+		"another lab is in the namespace": {
+			more: []runtime.Object{metaOf("Deployment", "other-r1", "other")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds Deployment other-r1)",
+		},
+		"the user may not delete namespaces": {
+			with:    func(d *destroyed) { forbid(&d.typed.Fake, "delete", "namespaces") },
+			deleted: all, kept: true, told: "kept Namespace/demo (you may not delete it)",
+		},
+		"the user may not see Jobs": {
+			with:    func(d *destroyed) { forbid(&d.meta.Fake, "list", "jobs") },
+			deleted: all, kept: true, told: "kept Namespace/demo (you may not see whether it holds a Job)",
+		},
+		"the user may not delete ReplicaSets": {
+			with:    func(d *destroyed) { forbid(&d.meta.Fake, "delete", "replicasets") },
+			deleted: "deployments/r1 pods/r1-5-x", told: "deleted Namespace/demo",
+		},
+		"the user may not see ReplicaSets": {
+			with:    func(d *destroyed) { forbid(&d.meta.Fake, "list", "replicasets") },
+			deleted: all[:strings.Index(all, "replicasets")] + "secrets/key services/r1", kept: true, told: "you may not see whether it holds a ReplicaSet",
+		},
+		"the data is kept": {
+			options: DestroyOptions{KeepData: true}, deleted: "configmaps/c9s-directory " + runs + " services/r1", kept: true, told: "deleted Deployment/r1",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := newDestroyed(t, tt.options, append(labIn("mine"), tt.more...)...)
+			if tt.with != nil {
+				tt.with(d)
+			}
+			if err := d.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := d.deleted(); got != tt.deleted {
+				t.Errorf("deleted %s, want %s", got, tt.deleted)
+			}
+			if d.namespaceThere(t) != tt.kept {
+				t.Errorf("the namespace is there: %t, want %t", !tt.kept, tt.kept)
+			}
+			if !strings.Contains(strings.Join(d.told, "\n"), tt.told) {
+				t.Errorf("%q is not in what is told:\n%s", tt.told, strings.Join(d.told, "\n"))
+			}
+			for _, line := range d.told {
+				if strings.Contains(line, "Pod/") || strings.Contains(line, "ReplicaSet/") {
+					t.Errorf("told of what is no object of the lab: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// Pods are ended at once, but not before their worker has done it, and only by
+// --graceful in their own time.
+func TestDestroyGrace(t *testing.T) {
+	d := newDestroyed(t, DestroyOptions{}, labIn("mine")...)
+	if err := d.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if grace := d.graces["pods/r1-5-x"]; grace == nil || *grace != killAfter {
+		t.Errorf("a Pod is given %v, want %d s", grace, killAfter)
+	}
+	if grace := d.graces["deployments/r1"]; grace != nil {
+		t.Errorf("a Deployment is given %d s", *grace)
+	}
+	d = newDestroyed(t, DestroyOptions{Graceful: true}, labIn("mine")...)
+	if err := d.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if grace, ok := d.graces["pods/r1-5-x"]; !ok || grace != nil {
+		t.Errorf("with --graceful, a Pod is given %v (deleted: %t), want its own time", grace, ok)
+	}
+}
+
+// A Pod that is on its way out already, with more time than it is to have, is hurried.
+func TestDestroyHurries(t *testing.T) {
+	now := metav1.Now()
+	for grace, want := range map[int64]bool{10: true, killAfter: false, 0: false} {
+		pod := metaOf("Pod", "r1", "mine")
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds, pod.Finalizers = &now, &grace, []string{"test"}
+		for _, graceful := range []bool{false, true} {
+			d := newDestroyed(t, DestroyOptions{Graceful: graceful}, pod)
+			going, there, err := d.find(t.Context(), "Pod")
+			if err != nil || there != 1 || (len(going) == 1) != (want && !graceful) {
+				t.Errorf("with %d s left, graceful %t: deletes %d of %d, %v", grace, graceful, len(going), there, err)
+			}
+		}
+	}
+}
+
+// All are deleted, what is gone already is no error, and each error names its object.
+func TestRemoveAll(t *testing.T) {
 	var there []runtime.Object
 	var going []*metav1.PartialObjectMetadata
 	for i := range 3 * deletesAtOnce {
-		m := &metav1.PartialObjectMetadata{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: fmt.Sprintf("c%d", i), UID: types.UID(fmt.Sprint(i))},
-		}
+		m := metaOf("ConfigMap", fmt.Sprintf("c%d", i), "mine")
 		going = append(going, m)
 		if i != 1 {
 			there = append(there, m)
 		}
 	}
-	scheme := metadatafake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	client := metadatafake.NewSimpleMetadataClient(scheme, there...)
+	d := newDestroyed(t, DestroyOptions{}, there...)
 	refused := errors.New("refused")
-	client.PrependReactor("delete", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
+	d.meta.PrependReactor("delete", "configmaps", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return a.(clienttesting.DeleteAction).GetName() == "c2", nil, refused
 	})
-	resource := client.Resource(resources["ConfigMap"]).Namespace("demo")
-	for i, err := range deleteAll(t.Context(), resource, going) {
-		if (i == 2) != errors.Is(err, refused) || i != 2 && err != nil {
-			t.Errorf("c%d: %v", i, err)
-		}
+	if err := d.removeAll(t.Context(), "ConfigMap", going); err == nil || err.Error() != "ConfigMap/c2: refused" {
+		t.Errorf("got %v, want the one that was refused", err)
 	}
-	left, err := resource.List(t.Context(), metav1.ListOptions{})
+	left, err := d.meta.Resource(removed["ConfigMap"]).Namespace("demo").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(left.Items) != 1 {
 		t.Errorf("%d are left, want the one that was refused: %v", len(left.Items), err)
+	}
+	if len(d.told) != len(going) {
+		t.Errorf("told of %d of %d", len(d.told), len(going))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -119,16 +120,46 @@ func TestJudge(t *testing.T) {
 		"ready, restarted once":    {pod(status.Progress{State: status.StateReady, LastExit: now.Add(-time.Minute)}), 0, false, true},
 		"a worker was found":       {pod(status.Progress{State: status.StatePulling}), time.Hour, false, false},
 	} {
-		pending := map[string]time.Time{}
+		seen := newSightings()
+		seen.running["r1"] = run{since: now.Add(-steady)}
 		if c.since > 0 {
-			pending["r1"] = now.Add(-c.since)
+			seen.homeless["r1"] = now.Add(-c.since)
 		}
-		failed, ready := judge(c.pods, pending, now)
+		failed, ready := seen.judge(c.pods, now)
 		if (len(failed) > 0) != c.failed || ready != c.ready {
 			t.Errorf("%s: failed %v, ready %v", name, failed, ready)
 		}
-		if _, still := pending["r1"]; still != (c.pods[0].Reason == "Unschedulable") {
+		if _, still := seen.homeless["r1"]; still != (c.pods[0].Reason == "Unschedulable") {
 			t.Errorf("%s: waits for a worker: %v", name, still)
+		}
+	}
+}
+
+// Ready is believed when the devices have run for a while: counted from when they were
+// first seen to run, anew for each start and for each Pod.
+func TestJudgeSteady(t *testing.T) {
+	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	type moment struct {
+		after    time.Duration
+		pod      string
+		state    status.State
+		restarts int
+		ready    bool
+	}
+	for name, moments := range map[string][]moment{
+		"ready at once":       {{0, "a", status.StateReady, 0, false}, {steady - 1, "a", status.StateReady, 0, false}, {steady, "a", status.StateReady, 0, true}},
+		"booted for a while":  {{0, "a", status.StateBooting, 0, false}, {time.Minute, "a", status.StateBooting, 0, false}, {time.Minute, "a", status.StateReady, 0, true}},
+		"started anew":        {{0, "a", status.StateReady, 0, false}, {time.Second, "a", status.StateReady, 1, false}, {steady, "a", status.StateReady, 1, false}, {time.Second + steady, "a", status.StateReady, 1, true}},
+		"another Pod":         {{0, "a", status.StateReady, 0, false}, {time.Minute, "b", status.StateReady, 0, false}, {time.Minute + steady, "b", status.StateReady, 0, true}},
+		"broken in between":   {{0, "a", status.StateReady, 0, false}, {time.Second, "a", status.StateFailed, 0, false}, {time.Minute, "a", status.StateReady, 0, false}},
+		"stopped in the mean": {{0, "a", status.StateReady, 0, false}, {time.Second, "", status.StateStopped, 0, true}},
+	} {
+		seen := newSightings()
+		for i, m := range moments {
+			p := PodProgress{Pod: "r1", PodName: m.pod, Progress: status.Progress{State: m.state, Restarts: m.restarts}}
+			if _, ready := seen.judge([]PodProgress{p}, began.Add(m.after)); ready != m.ready {
+				t.Errorf("%s: at its moment %d, ready %t", name, i, ready)
+			}
 		}
 	}
 }
@@ -155,5 +186,23 @@ func TestPressures(t *testing.T) {
 	p := status.Progress{State: status.StateFailed, Reason: "Unschedulable", Message: "0/2 nodes are available" + got}
 	if cause := p.Cause(); !strings.Contains(cause, "too little room on their disk") || !strings.Contains(cause, "n2") {
 		t.Errorf("cause %q", cause)
+	}
+}
+
+func TestRolledOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		generation, observed int64
+		replicas, updated    int32
+		want                 bool
+	}{
+		"new, nothing reported yet":     {1, 0, 0, 0, true},
+		"changed, nothing reported yet": {2, 1, 1, 1, false},
+		"changed, the old Pod is there": {2, 2, 1, 0, false},
+		"changed, the new Pod is there": {2, 2, 1, 1, true},
+	} {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: c.generation}, Status: appsv1.DeploymentStatus{ObservedGeneration: c.observed, Replicas: c.replicas, UpdatedReplicas: c.updated}}
+		if got := rolledOut(d); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

@@ -23,7 +23,7 @@ const (
 	// waiting for the end of old Pods.
 	unschedulable = 30 * time.Second
 	// A device that ends at once is ready for a moment, and again each time it is
-	// started anew: ready is what stays so.
+	// started anew: ready is what has run for a while.
 	steady      = 1500 * time.Millisecond
 	steadyAgain = 12 * time.Second
 )
@@ -63,8 +63,7 @@ func (c *Client) WaitReady(ctx context.Context, namespace, lab string, tell func
 	}
 	var (
 		firstFailure time.Time
-		readySince   time.Time
-		pending      = map[string]time.Time{} // since when no worker was found
+		seen         = newSightings()
 		tick         = time.NewTicker(500 * time.Millisecond)
 	)
 	defer tick.Stop()
@@ -73,14 +72,9 @@ func (c *Client) WaitReady(ctx context.Context, namespace, lab string, tell func
 		if tell != nil {
 			tell(progress)
 		}
-		failed, ready := judge(progress, pending, time.Now())
-		if !ready {
-			readySince = time.Time{}
-		} else if readySince.IsZero() {
-			readySince = time.Now()
-		}
+		failed, ready := seen.judge(progress, time.Now())
 		switch {
-		case ready && time.Since(readySince) >= steady:
+		case ready:
 			return nil
 		case len(failed) == 0:
 			firstFailure = time.Time{}
@@ -98,23 +92,58 @@ func (c *Client) WaitReady(ctx context.Context, namespace, lab string, tell func
 	}
 }
 
-// judge finds the Pods that certainly failed, and whether all are ready.
-func judge(progress []PodProgress, pending map[string]time.Time, now time.Time) (failed []PodProgress, ready bool) {
+// sightings are what a wait remembers of Pods, by the name of their Deployment.
+type sightings struct {
+	homeless map[string]time.Time // since when no worker was found
+	running  map[string]run
+}
+
+// run is one start of a Pod's devices, and when it was first seen.
+type run struct {
+	pod      string
+	restarts int
+	since    time.Time
+}
+
+func newSightings() *sightings {
+	return &sightings{homeless: map[string]time.Time{}, running: map[string]run{}}
+}
+
+// judge finds the Pods that certainly failed, and whether all are ready to stay.
+func (s *sightings) judge(progress []PodProgress, now time.Time) (failed []PodProgress, ready bool) {
 	ready = true
 	for _, p := range progress {
 		if p.State != status.StatePending || p.Reason != corev1.PodReasonUnschedulable {
-			delete(pending, p.Pod)
-		} else if since, ok := pending[p.Pod]; !ok {
-			pending[p.Pod] = now
+			delete(s.homeless, p.Pod)
+		} else if since, ok := s.homeless[p.Pod]; !ok {
+			s.homeless[p.Pod] = now
 		} else if now.Sub(since) > unschedulable {
 			p.Certain = true
 		}
 		if p.Certain {
 			failed = append(failed, p)
 		}
-		ready = ready && (p.State == status.StateReady && now.Sub(p.LastExit) > steadyAgain || p.State == status.StateStopped)
+		ready = s.stays(p, now) && ready
 	}
 	return failed, ready
+}
+
+// stays tells that a Pod is stopped, or ready and has run long enough to be believed.
+func (s *sightings) stays(p PodProgress, now time.Time) bool {
+	switch p.State {
+	case status.StateStopped:
+		return true
+	case status.StateBooting, status.StateReady:
+	default:
+		delete(s.running, p.Pod)
+		return false
+	}
+	r := s.running[p.Pod]
+	if r.pod != p.PodName || r.restarts != p.Restarts || r.since.IsZero() {
+		r = run{p.PodName, p.Restarts, now}
+		s.running[p.Pod] = r
+	}
+	return p.State == status.StateReady && now.Sub(r.since) >= steady && now.Sub(p.LastExit) > steadyAgain
 }
 
 // failures asks for the logs of what broke.

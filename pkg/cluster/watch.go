@@ -45,7 +45,7 @@ type Watcher struct {
 // ends with ctx.
 func (c *Client) Watch(ctx context.Context, namespace, lab string) (*Watcher, error) {
 	w := &Watcher{namespace: namespace, lab: lab, changed: make(chan struct{}, 1)}
-	ofLab := informers.NewSharedInformerFactoryWithOptions(c.Typed, 0, informers.WithNamespace(namespace),
+	ofLab := informers.NewSharedInformerFactoryWithOptions(c.Typed, 0, informers.WithNamespace(namespace), informers.WithTransform(status.Trim),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.LabelSelector = labels.Set{own.LabelLab: render.LabelValue(lab), own.LabelComponent: own.ComponentNode}.String()
 		}))
@@ -125,9 +125,10 @@ func (w *Watcher) Progress() []PodProgress {
 	return out
 }
 
-// rolledOut tells whether the Deployment's Pod is of its present template.
+// rolledOut tells whether the Deployment's Pod is of its present template. One that
+// never had another has no other Pod, whatever its controller has reported yet.
 func rolledOut(d *appsv1.Deployment) bool {
-	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= d.Status.Replicas
+	return d.Generation == 1 || d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= d.Status.Replicas
 }
 
 // warnings are the warning events by the Pod they are about, the latest last.

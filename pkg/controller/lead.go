@@ -59,7 +59,7 @@ const again = 3 * time.Second
 func (c *controller) lead(ctx context.Context) error {
 	c.log.Info("leading", "namespace", c.o.Namespace)
 	factory := informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(c.o.Namespace),
-		informers.WithTransform(trim),
+		informers.WithTransform(status.Trim),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.LabelSelector = own.LabelComponent + "=" + own.ComponentNode
 		}))
@@ -135,53 +135,6 @@ func (c *controller) refreshDirectory(ctx context.Context) {
 	if err := c.readDirectory(ctx); err != nil && ctx.Err() == nil {
 		c.log.Warn("refreshing", "error", err)
 	}
-}
-
-// trim keeps of a Pod what status.Compute, the asker and the publisher go by; the
-// rest is most of its memory.
-func trim(o any) (any, error) {
-	pod, ok := o.(*corev1.Pod)
-	if !ok {
-		return o, nil
-	}
-	out := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Labels:      kept(pod.Labels, own.LabelPod, own.LabelKind),
-			Annotations: kept(pod.Annotations, own.AnnotationContainers),
-		},
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
-		Status: corev1.PodStatus{
-			Phase: pod.Status.Phase, Reason: pod.Status.Reason, Message: pod.Status.Message, StartTime: pod.Status.StartTime,
-			PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs, Conditions: pod.Status.Conditions,
-			InitContainerStatuses: trimStates(pod.Status.InitContainerStatuses), ContainerStatuses: trimStates(pod.Status.ContainerStatuses),
-		},
-	}
-	for _, c := range pod.Spec.Containers {
-		out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Name: c.Name, Image: c.Image})
-	}
-	return out, nil
-}
-
-func kept(all map[string]string, names ...string) map[string]string {
-	out := map[string]string{}
-	for _, name := range names {
-		if value, ok := all[name]; ok {
-			out[name] = value
-		}
-	}
-	return out
-}
-
-func trimStates(all []corev1.ContainerStatus) []corev1.ContainerStatus {
-	var out []corev1.ContainerStatus
-	for _, s := range all {
-		out = append(out, corev1.ContainerStatus{
-			Name: s.Name, State: s.State, LastTerminationState: s.LastTerminationState, RestartCount: s.RestartCount, Started: s.Started,
-		})
-	}
-	return out
 }
 
 func listPods(store cache.Store) []*corev1.Pod {

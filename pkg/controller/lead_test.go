@@ -93,7 +93,7 @@ func TestTrim(t *testing.T) {
 		Name: status.WireContainer, Started: &started, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 	}}
 	whole.Status.ContainerStatuses[0].RestartCount = 3
-	o, err := trim(whole.DeepCopy())
+	o, err := status.Trim(whole.DeepCopy())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -234,13 +234,22 @@ func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
 		return
 	}
 	e := last(events, "FailedMount", "FailedCreatePodSandBox", "FailedAttachVolume")
-	if e == nil {
+	if e == nil || slowKubelet(e.Message) {
 		return
 	}
 	p.Reason, p.Message = e.Reason, e.Message
 	if e.Reason == "FailedMount" && e.LastTimestamp.Sub(pod.CreationTimestamp.Time) > mountPatience {
 		p.State, p.Certain = StateFailed, true
 	}
+}
+
+// slowKubelet tells that a mount has to wait for what a busy worker has not heard of
+// yet: its kubelet has asked for a ConfigMap or Secret and has no answer, neither
+// that it is there nor that it is not. It tries again by itself.
+func slowKubelet(message string) bool {
+	return strings.Contains(message, "failed to sync configmap cache: timed out") ||
+		strings.Contains(message, "failed to sync secret cache: timed out") ||
+		strings.HasSuffix(message, "not registered")
 }
 
 // last is the last event with one of the reasons, nil for none.

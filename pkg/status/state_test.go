@@ -155,7 +155,11 @@ func TestOf(t *testing.T) {
 		"no KVM":             {pod: onWorker(), events: []corev1.Event{event("FailedMount", `hostPath type check failed: /dev/kvm is not a character device`, time.Minute)}, state: StateFailed, certain: true, cause: "nested virtualisation"},
 		"mounted since": {pod: onWorker(with(corev1.PodReadyToStartContainers, corev1.ConditionTrue, "", "")),
 			events: []corev1.Event{event("FailedMount", `secret "x" not found`, time.Minute)}, state: StatePulling, cause: "-"},
-		"no sandbox":       {pod: onWorker(), events: []corev1.Event{event("FailedCreatePodSandBox", "no IP addresses", time.Minute)}, state: StatePulling, cause: "no IP addresses"},
+		"no sandbox": {pod: onWorker(), events: []corev1.Event{event("FailedCreatePodSandBox", "no IP addresses", time.Minute)}, state: StatePulling, cause: "no IP addresses"},
+		"a slow kubelet": {pod: onWorker(), events: []corev1.Event{event("FailedMount", `MountVolume.SetUp failed for volume "links" : failed to sync configmap cache: timed out waiting for the condition`, time.Minute)},
+			state: StatePulling, cause: "-"},
+		"a kubelet that just started": {pod: onWorker(), events: []corev1.Event{event("FailedMount", `MountVolume.SetUp failed for volume "key" : object "demo"/"c9s-wire-key" not registered`, time.Minute)},
+			state: StatePulling, cause: "-"},
 		"the latest event": {pod: onWorker(), events: []corev1.Event{event("FailedMount", "old", 0), event("FailedMount", "new", time.Second), event("BackOff", "x", time.Second)}, state: StatePulling, cause: "new"},
 		"an old event":     {pod: onWorker(wired, devices(running("r1"))), events: []corev1.Event{event("FailedMount", "x", time.Minute)}, state: StateBooting, cause: "-"},
 	} {
