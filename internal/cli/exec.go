@@ -1,3 +1,5 @@
+//go:build !nocluster
+
 package cli
 
 import (
@@ -16,11 +18,6 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/cluster"
 )
-
-// exitCode ends c9s with a command's own exit code.
-type exitCode int
-
-func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 type execFlags struct {
 	nodeRef

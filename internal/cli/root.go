@@ -43,6 +43,11 @@ func System() IO {
 // errFailed is returned by commands that have told already what is wrong.
 var errFailed = errors.New("failed")
 
+// exitCode ends c9s with a command's own exit code.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
 // failure is an error that is not the caller's way of calling.
 type failure struct{ error }
 
@@ -108,10 +113,9 @@ Deployments, Services and ConfigMaps that run with kubectl alone.`,
 	root.SetOut(world.Out)
 	root.SetErr(world.Err)
 	root.AddCommand(
-		newDeploy(world), newDiff(world), newDestroy(world), newRestart(world), newStop(world), newStart(world),
-		newExec(world), newShell(world), newLogs(world), newStatus(world), newInspect(world), newLabs(world), newDoctor(world), newController(world),
 		newRender(world), newValidate(world), newPlan(world), newGraph(world),
-		newKinds(world), newExplain(world), newImage(world), newVersion(world),
+		newKinds(world), newExplain(world), newVersion(world),
 	)
+	root.AddCommand(clusterCommands(world)...)
 	return root
 }
