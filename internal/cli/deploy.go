@@ -165,7 +165,15 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.dryRun == "none" {
+		if err := in.client.Prepare(ctx, in.lab, changes); err != nil {
+			return fail(fmt.Errorf("%w\nnothing was applied", err))
+		}
+	}
 	if err := in.client.Apply(ctx, in.lab, cluster.ApplyOptions{DryRun: f.dryRun == "server", Tell: show.object}); err != nil {
+		if f.dryRun == "server" {
+			return fail(fmt.Errorf("%w\nnothing was changed", err))
+		}
 		return fail(fmt.Errorf("%w\nnot everything was applied; the same command goes on from here", err))
 	}
 	show.applied(f.dryRun == "server", time.Since(began))
@@ -188,7 +196,7 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 	counting, stop := context.WithCancel(waiting)
 	defer stop()
 	show.followLinks(counting, in.links, func(ctx context.Context) (int, bool) { return in.client.LinksUp(ctx, found) })
-	if err := in.client.WaitReady(waiting, in.lab.Namespace, in.lab.Name, show.progress); err != nil {
+	if err := in.client.WaitReady(waiting, in.lab, show.progress); err != nil {
 		show.end()
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("%w\n--timeout %s is over; 'c9s status %s' tells how it goes on", err, f.timeout, in.lab.Name)
@@ -225,7 +233,7 @@ func (f *deployFlags) changes(ctx context.Context, world IO, in *inCluster) (clu
 	if len(stops) == 0 || f.yes || f.dryRun != "none" {
 		return d, nil
 	}
-	ok, err := confirm(world, "Go on?")
+	ok, err := confirm(ctx, world, "Go on?")
 	if err == nil && !ok {
 		err = errNo
 	}

@@ -27,7 +27,7 @@ type destroyFlags struct {
 }
 
 func newDestroy(world IO) *cobra.Command {
-	f := &destroyFlags{}
+	f := &destroyFlags{labRef: labRef{data: true}}
 	cmd := &cobra.Command{
 		Use:   "destroy [TOPO|LAB]",
 		Short: "Remove a lab from the cluster",
@@ -62,7 +62,7 @@ func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
 		return err
 	}
 	if !f.yes {
-		ok, err := confirm(world, fmt.Sprintf("Remove lab %s from namespace %s (context %s)?", found.Name, found.Namespace, client.Context))
+		ok, err := confirm(ctx, world, fmt.Sprintf("Remove lab %s from namespace %s (context %s)?", found.Name, found.Namespace, client.Context))
 		if err != nil || !ok {
 			return err
 		}
@@ -94,17 +94,27 @@ func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
 }
 
 // confirm asks on a terminal. Elsewhere the command line is the answer.
-func confirm(world IO, question string) (bool, error) {
+func confirm(ctx context.Context, world IO, question string) (bool, error) {
 	f, ok := world.In.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return true, nil
 	}
 	fmt.Fprintf(world.Err, "%s [y/N] ", question)
-	line, err := bufio.NewReader(f).ReadString('\n')
-	if err != nil {
+	answered := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(f).ReadString('\n') // what was typed before an error is no answer
+		answered <- line
+	}()
+	var answer string
+	select {
+	case answer = <-answered:
+	case <-ctx.Done():
+	}
+	if !strings.HasSuffix(answer, "\n") {
+		fmt.Fprintln(world.Err)
 		return false, fail(errors.New("no answer; nothing was done"))
 	}
-	switch strings.ToLower(strings.TrimSpace(line)) {
+	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
 		return true, nil
 	}

@@ -68,7 +68,14 @@ func (f *inspectFlags) run(ctx context.Context, world IO, args []string) error {
 	}
 	var rows []inspectRow
 	for _, found := range labs {
+		if found.DataOnly {
+			continue
+		}
 		lab, err := client.Status(ctx, found, false)
+		if err != nil && f.all { // of one lab, as while it is removed: the others count
+			fmt.Fprintf(world.Err, "lab %s in namespace %s: %v\n", found.Name, found.Namespace, err)
+			continue
+		}
 		if err != nil {
 			return fail(err)
 		}

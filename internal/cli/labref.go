@@ -21,6 +21,8 @@ type labRef struct {
 	topoFlags
 	targetFlags
 	namespace string
+	// data tells that a lab will do of which only its data is left.
+	data bool
 }
 
 func (f *labRef) add(cmd *cobra.Command) {
@@ -79,7 +81,10 @@ func (f *labRef) find(ctx context.Context, world IO, args []string) (*cluster.Cl
 	if err != nil {
 		return nil, none, fail(err)
 	}
-	found, err := cluster.Choose(labs, name, f.namespace)
+	found, err := cluster.Choose(labs, name, f.namespace, ref != "")
+	if err == nil && found.DataOnly && !f.data {
+		err = fmt.Errorf("of lab %s only its data is left, in namespace %s (destroy --keep-data): deploy it again, or remove the data with 'c9s destroy %[1]s -n %[2]s'", found.Name, found.Namespace)
+	}
 	return client, found, fail(err)
 }
 

@@ -151,7 +151,7 @@ func newRestart(world IO) *cobra.Command {
 	return newLifecycle(world, "restart", "Restart nodes",
 		"Restart replaces the Pods of nodes. Their addresses stay; what a device keeps on a\nclaim stays too.",
 		func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
-			return c.Restart(ctx, l.Namespace, name)
+			return c.RestartRunning(ctx, l.Namespace, name)
 		}, false)
 }
 

@@ -64,6 +64,7 @@ func fail(err error) error {
 func Main(args []string, world IO) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	root := newRoot(world)
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
 	err := root.ExecuteContext(ctx)

@@ -306,11 +306,17 @@ type labLine struct {
 func printLabs(ctx context.Context, world IO, client *cluster.Client, labs []cluster.Found, output string) error {
 	lines := make([]labLine, 0, len(labs))
 	for _, l := range labs {
-		s, err := client.Status(ctx, l, false)
-		if err != nil {
-			return err
+		line := labLine{Name: l.Name, Namespace: l.Namespace, State: "data only", Deployed: l.Deployed, Created: l.Created}
+		if l.DataOnly {
+			lines = append(lines, line)
+			continue
 		}
-		line := labLine{Name: l.Name, Namespace: l.Namespace, State: s.State, Nodes: len(s.Nodes), Deployed: l.Deployed, Created: l.Created}
+		s, err := client.Status(ctx, l, false)
+		if err != nil { // of one lab, as while it is removed: the others count
+			fmt.Fprintf(world.Err, "lab %s in namespace %s: %v\n", l.Name, l.Namespace, err)
+			s.State = "unreadable"
+		}
+		line.State, line.Nodes = s.State, len(s.Nodes)
 		for _, n := range s.Nodes {
 			if n.State == status.StateReady {
 				line.Ready++

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,6 +50,9 @@ func (c *Client) Apply(ctx context.Context, l *Lab, o ApplyOptions) error {
 	if err := c.applyNamespace(ctx, l, o.DryRun); err != nil {
 		return err
 	}
+	if o.DryRun && c.noNamespace(ctx, l.Namespace) {
+		return c.dryRunElsewhere(ctx, l, o.Tell)
+	}
 	book, err := (inventory.ClusterClientFactory{StatusPolicy: inventory.StatusPolicyNone}).NewClient(c.factory)
 	if err != nil {
 		return err
@@ -87,6 +92,9 @@ func (c *Client) applyLab(ctx context.Context, info inventory.Info, book invento
 	after, err := c.applyParts(ctx, info, book, first, old, nil, o, told.note)
 	if err != nil {
 		return err
+	}
+	if len(told.errs) > 0 && !o.DryRunStrategy.ClientOrServerDryRun() {
+		return nil // told: Pods that run keep what they run with
 	}
 	more, err := c.applyParts(ctx, info, book, last, old, old.Diff(wanted), o, told.note)
 	if err != nil {
@@ -143,16 +151,24 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 
 // applyNamespace makes the namespace, or sets c9s' labels on it. It does not take
 // a label over from somebody else: a namespace whose Pod Security level an
-// administrator has set stays as it is.
+// administrator has set stays as it is. One that was there before the lab is not
+// marked as the lab's, so that destroy leaves it.
 func (c *Client) applyNamespace(ctx context.Context, l *Lab, dryRun bool) error {
 	if l.namespace == nil {
 		return nil
+	}
+	wanted := l.namespace
+	switch ns, err := c.Typed.CoreV1().Namespaces().Get(ctx, l.Namespace, metav1.GetOptions{}); {
+	case err == nil && !madeFor(ns, l.Name):
+		wanted = unmarked(wanted)
+	case err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+		return fmt.Errorf("namespace %s: %w", l.Namespace, err)
 	}
 	options := metav1.ApplyOptions{FieldManager: FieldManager}
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	_, err := c.Dynamic.Resource(namespaces).Apply(ctx, l.Namespace, l.namespace, options)
+	_, err := c.Dynamic.Resource(namespaces).Apply(ctx, l.Namespace, wanted, options)
 	switch {
 	case err == nil:
 		return nil
@@ -165,4 +181,50 @@ func (c *Client) applyNamespace(ctx context.Context, l *Lab, dryRun bool) error 
 		}
 	}
 	return fmt.Errorf("namespace %s: %w", l.Namespace, err)
+}
+
+// madeFor tells whether a namespace was made for a lab.
+func madeFor(ns *corev1.Namespace, lab string) bool {
+	return ns.Labels["app.kubernetes.io/managed-by"] == "c9s" && ns.Annotations[own.AnnotationLabName] == lab
+}
+
+// unmarked is the lab's namespace with nothing but what its Pods need of it.
+func unmarked(ns *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(ns.GroupVersionKind())
+	out.SetName(ns.GetName())
+	labels := map[string]string{}
+	for name, value := range ns.GetLabels() {
+		if strings.HasPrefix(name, "pod-security.kubernetes.io/") {
+			labels[name] = value
+		}
+	}
+	out.SetLabels(labels)
+	return out
+}
+
+func (c *Client) noNamespace(ctx context.Context, name string) bool {
+	_, err := c.Typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
+}
+
+// dryRunElsewhere checks the objects of a lab whose namespace is still to be made. The
+// API server refuses them there, so it is asked as if they were for the namespace
+// default.
+func (c *Client) dryRunElsewhere(ctx context.Context, l *Lab, tell func(Change)) error {
+	if tell != nil {
+		tell(Change{Action: "checked", Object: "namespace " + l.Namespace + " does not exist yet; its objects, as if in namespace " + metav1.NamespaceDefault + ", are"})
+	}
+	var errs []error
+	for _, u := range l.objects {
+		_, err := c.dryRun(ctx, &Lab{Name: l.Name, Namespace: metav1.NamespaceDefault}, u)
+		change := Change{Action: "applied", Object: objectKey(u), Source: u.GetAnnotations()[own.AnnotationSource], Err: err}
+		if err != nil {
+			errs = append(errs, change.error())
+		}
+		if tell != nil {
+			tell(change)
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 
 	"github.com/c9s-lab/c9s/pkg/render"
@@ -54,19 +56,10 @@ var (
 	belongings = []string{"Service", "NetworkPolicy", "RoleBinding", "Role", "ServiceAccount", "Secret", "PersistentVolumeClaim", "ConfigMap"}
 )
 
-// strangers are kinds that c9s never makes, of which a namespace that holds one is
-// somebody else's too.
-var strangers = []string{"StatefulSet", "DaemonSet", "Job", "CronJob", "Ingress"}
-
 // removed are the API resources of all these kinds.
 var removed = map[string]schema.GroupVersionResource{
-	"ReplicaSet":  {Group: "apps", Version: "v1", Resource: "replicasets"},
-	"Pod":         {Version: "v1", Resource: "pods"},
-	"StatefulSet": {Group: "apps", Version: "v1", Resource: "statefulsets"},
-	"DaemonSet":   {Group: "apps", Version: "v1", Resource: "daemonsets"},
-	"Job":         {Group: "batch", Version: "v1", Resource: "jobs"},
-	"CronJob":     {Group: "batch", Version: "v1", Resource: "cronjobs"},
-	"Ingress":     {Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+	"ReplicaSet": {Group: "apps", Version: "v1", Resource: "replicasets"},
+	"Pod":        {Version: "v1", Resource: "pods"},
 }
 
 func init() { maps.Copy(removed, resources) }
@@ -76,6 +69,8 @@ type destruction struct {
 	client *Client
 	meta   metadata.Interface
 	lab    *Lab
+	// patience is how long nothing may happen.
+	patience time.Duration
 	DestroyOptions
 }
 
@@ -86,7 +81,7 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 	if err != nil {
 		return err
 	}
-	d := &destruction{client: c, meta: client, lab: &Lab{Name: lab, Namespace: namespace}, DestroyOptions: o}
+	d := &destruction{client: c, meta: client, lab: &Lab{Name: lab, Namespace: namespace}, patience: patience, DestroyOptions: o}
 	return d.run(ctx)
 }
 
@@ -94,32 +89,33 @@ func (d *destruction) run(ctx context.Context) error {
 	if err := d.remove(ctx, running); err != nil {
 		return err
 	}
+	var stuck error
 	if d.Wait {
-		if err := d.podsGone(ctx); err != nil {
-			return err
+		if stuck = d.podsGone(ctx); ctx.Err() != nil {
+			return stuck
 		}
 	}
 	if !d.KeepData {
-		if gone, err := d.removeNamespace(ctx); gone || err != nil {
-			return err
+		if gone, err := d.removeNamespace(ctx, stuck == nil); gone || err != nil {
+			return errors.Join(stuck, err)
 		}
 	}
-	return d.remove(ctx, belongings)
+	return errors.Join(stuck, d.remove(ctx, belongings))
 }
 
-// find lists the lab's objects of a kind that are to go and are not going yet, and tells
-// how many are there in all.
-func (d *destruction) find(ctx context.Context, kind string) (going []*metav1.PartialObjectMetadata, there int, err error) {
+// find lists the lab's objects of a kind that are to go, and those of them that are not
+// going yet.
+func (d *destruction) find(ctx context.Context, kind string) (going, there []*metav1.PartialObjectMetadata, err error) {
 	list, err := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{"app.kubernetes.io/managed-by": "c9s"}.String()})
 	if err != nil {
-		return nil, 0, fmt.Errorf("listing %s: %w", removed[kind].Resource, err)
+		return nil, nil, fmt.Errorf("listing %s: %w", removed[kind].Resource, err)
 	}
 	for i := range list.Items {
 		live := &list.Items[i]
 		if !owns(d.lab, live) || d.KeepData && kept(kind, live.Name) {
 			continue
 		}
-		there++
+		there = append(there, live)
 		if live.DeletionTimestamp == nil || d.hurries(kind, live) {
 			going = append(going, live)
 		}
@@ -140,7 +136,12 @@ func (d *destruction) remove(ctx context.Context, kinds []string) error {
 		if err == nil {
 			err = d.removeAll(ctx, kind, going)
 		}
-		if derived(kind) && apierrors.IsForbidden(err) {
+		switch {
+		case !apierrors.IsForbidden(err):
+		case derived(kind):
+			continue
+		case optional(kind):
+			d.tell(Change{Action: "kept", Object: removed[kind].Resource + ", if there are any: you may not see them (the controller's; --no-controller does without)"})
 			continue
 		}
 		errs = append(errs, err)
@@ -151,6 +152,10 @@ func (d *destruction) remove(ctx context.Context, kinds []string) error {
 // derived tells that Kubernetes makes objects of a kind for others, and removes them
 // after those, so that who may not do it only waits longer.
 func derived(kind string) bool { return kind == "ReplicaSet" || kind == "Pod" }
+
+// optional tells that a lab may do without a kind, which users of one namespace may
+// often not see: those of the controller's rights.
+func optional(kind string) bool { return kind == "Role" || kind == "RoleBinding" }
 
 // deletesAtOnce bounds the requests that are under way.
 const deletesAtOnce = 16
@@ -200,17 +205,28 @@ func (d *destruction) tell(c Change) {
 	}
 }
 
-// podsGone waits until no Pod of the lab is left. One that a controller made before it
-// heard of the lab's end is removed too.
+// patience is how long a Pod may take to end after its grace, or after the last other
+// one: that of a worker which does not answer never ends by itself.
+const patience = 45 * time.Second
+
+// podsGone waits until no Pod of the lab is left, or those that are left will not end.
+// One that a controller made before it heard of the lab's end is removed too.
 func (d *destruction) podsGone(ctx context.Context) error {
-	for {
+	var since time.Time // there were as many
+	for before := -1; ; {
 		began := time.Now()
 		going, there, err := d.find(ctx, "Pod")
 		if err != nil {
 			return err
 		}
-		if there == 0 {
+		if len(there) == 0 {
 			return nil
+		}
+		if len(there) != before {
+			before, since = len(there), began
+		}
+		if began.Sub(since) > d.patience+grace(there) {
+			return d.lost(ctx)
 		}
 		if err := d.removeAll(ctx, "Pod", going); err != nil {
 			return err
@@ -218,14 +234,40 @@ func (d *destruction) podsGone(ctx context.Context) error {
 		select {
 		case <-time.After(max(200*time.Millisecond, 2*time.Since(began))):
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the end of %d Pods: %w", there, ctx.Err())
+			return fmt.Errorf("waiting for the end of %d Pods: %w", len(there), ctx.Err())
 		}
 	}
 }
 
+// grace is the longest that one of some Pods has to end by itself.
+func grace(pods []*metav1.PartialObjectMetadata) time.Duration {
+	var longest int64
+	for _, p := range pods {
+		if s := p.DeletionGracePeriodSeconds; s != nil {
+			longest = max(longest, *s)
+		}
+	}
+	return time.Duration(longest) * time.Second
+}
+
+// lost names the Pods that do not end, and where they are.
+func (d *destruction) lost(ctx context.Context) error {
+	list, err := d.client.Typed.CoreV1().Pods(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelLab + "=" + render.LabelValue(d.lab.Name)})
+	if err != nil {
+		return fmt.Errorf("some Pods do not end, and cannot be named: %w", err)
+	}
+	var names []string
+	for i := range list.Items {
+		p := &list.Items[i]
+		names = append(names, fmt.Sprintf("%s on worker %s", p.Name, p.Spec.NodeName))
+	}
+	return fmt.Errorf("some Pods do not end, as on a worker that does not answer: %s; they go when it is back or removed (kubectl delete node), or at once with kubectl delete pod -n %s --force", strings.Join(names, ", "), d.lab.Namespace)
+}
+
 // removeNamespace removes a namespace that the lab's deploy made, and so all that is
-// left of the lab, if nothing of anybody else is in it. It tells whether it did.
-func (d *destruction) removeNamespace(ctx context.Context) (bool, error) {
+// left of the lab, if nothing of anybody else is in it, and waits for its end if that
+// will come. It tells whether it did.
+func (d *destruction) removeNamespace(ctx context.Context, ends bool) (bool, error) {
 	namespaces := d.client.Typed.CoreV1().Namespaces()
 	ns, err := namespaces.Get(ctx, d.lab.Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -234,7 +276,7 @@ func (d *destruction) removeNamespace(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if ns.Labels["app.kubernetes.io/managed-by"] != "c9s" || ns.Annotations[own.AnnotationLabName] != d.lab.Name {
+	if !madeFor(ns, d.lab.Name) {
 		return false, nil
 	}
 	mine, busy, err := d.inNamespace(ctx)
@@ -258,7 +300,7 @@ func (d *destruction) removeNamespace(ctx context.Context) (bool, error) {
 		d.tell(change)
 	}
 	d.tell(Change{Action: "deleted", Object: "Namespace/" + d.lab.Namespace})
-	if !d.Wait {
+	if !d.Wait || !ends {
 		return true, nil
 	}
 	return true, d.namespaceGone(ctx)
@@ -296,30 +338,70 @@ func leftIn(ns *corev1.Namespace) string {
 }
 
 // inNamespace lists what is left of the lab in its namespace, or says why the
-// namespace is not the lab's alone.
+// namespace is not the lab's alone: it looks at whatever the cluster serves.
 func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy string, err error) {
-	for _, kind := range slices.Concat(running, belongings, strangers) {
-		list, err := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{})
+	served, err := discovery.ServerPreferredNamespacedResources(d.client.Typed.Discovery())
+	if err != nil {
+		return nil, fmt.Sprintf("not all that it may hold can be seen: %v", err), nil
+	}
+	for _, r := range listable(served) {
+		list, err := d.meta.Resource(r.resource).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
-			return nil, "you may not see whether it holds a " + kind, nil
-		case apierrors.IsNotFound(err):
-			continue // the cluster does not serve such
+			return nil, "you may not see whether it holds a " + r.kind, nil
+		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+			continue
 		case err != nil:
-			return nil, "", fmt.Errorf("listing %s: %w", removed[kind].Resource, err)
+			return nil, "", fmt.Errorf("listing %s: %w", r.resource.Resource, err)
 		}
 		for i := range list.Items {
 			item := &list.Items[i]
 			switch {
-			case item.DeletionTimestamp != nil || kubernetesOwn(kind, item.Name):
+			case item.DeletionTimestamp != nil || metav1.GetControllerOf(item) != nil || kubernetesOwn(r.kind, item.Name):
 			case !owns(d.lab, item):
-				return nil, "it holds " + kind + " " + item.Name, nil
-			case !derived(kind):
-				mine = append(mine, d.change(kind, item, nil))
+				return nil, "it holds " + r.kind + " " + item.Name, nil
+			case !derived(r.kind):
+				mine = append(mine, d.change(r.kind, item, nil))
 			}
 		}
 	}
 	return mine, "", nil
+}
+
+// served is one resource of the cluster.
+type served struct {
+	kind     string
+	resource schema.GroupVersionResource
+}
+
+// passing are resources of which Kubernetes itself makes objects in any namespace,
+// and which say nothing of whose it is.
+var passing = map[schema.GroupResource]bool{
+	{Resource: "events"}:                                    true,
+	{Group: "events.k8s.io", Resource: "events"}:            true,
+	{Group: "coordination.k8s.io", Resource: "leases"}:      true,
+	{Resource: "endpoints"}:                                 true,
+	{Group: "discovery.k8s.io", Resource: "endpointslices"}: true,
+	{Group: "metrics.k8s.io", Resource: "pods"}:             true,
+}
+
+// listable are the resources that can be listed and say something, sorted.
+func listable(groups []*metav1.APIResourceList) []served {
+	var out []served
+	for _, group := range groups {
+		gv, err := schema.ParseGroupVersion(group.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, r := range group.APIResources {
+			resource := gv.WithResource(r.Name)
+			if slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/") && !passing[resource.GroupResource()] {
+				out = append(out, served{r.Kind, resource})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b served) int { return strings.Compare(a.resource.String(), b.resource.String()) })
+	return out
 }
 
 // kubernetesOwn tells what is in every namespace.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +25,7 @@ import (
 // metaOf is an object's metadata; lab "" for one that c9s did not make.
 func metaOf(kind, name, lab string) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: removed[kind].GroupVersion().String(), Kind: kind},
+		TypeMeta:   metav1.TypeMeta{APIVersion: versionOf(kind), Kind: kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: name, UID: types.UID(kind + name)},
 	}
 	if lab != "" {
@@ -32,6 +33,18 @@ func metaOf(kind, name, lab string) *metav1.PartialObjectMetadata {
 		m.Annotations = map[string]string{own.AnnotationLabName: lab}
 	}
 	return m
+}
+
+func versionOf(kind string) string {
+	switch kind {
+	case "Job":
+		return "batch/v1"
+	case "VirtualMachine":
+		return "kubevirt.io/v1"
+	case "ResourceQuota", "Event":
+		return "v1"
+	}
+	return removed[kind].GroupVersion().String()
 }
 
 // labIn are the objects of a lab with one node.
@@ -70,10 +83,25 @@ func newDestroyed(t *testing.T, o DestroyOptions, objects ...runtime.Object) *de
 		d.graces[del.GetResource().Resource+"/"+del.GetName()] = del.DeleteOptions.GracePeriodSeconds
 		return false, nil, nil
 	})
+	d.typed.Resources = []*metav1.APIResourceList{
+		{GroupVersion: "v1", APIResources: resourcesOf("ConfigMap", "Secret", "Service", "ServiceAccount", "PersistentVolumeClaim", "Pod", "ResourceQuota", "Event")},
+		{GroupVersion: "apps/v1", APIResources: resourcesOf("Deployment", "ReplicaSet")},
+		{GroupVersion: "batch/v1", APIResources: resourcesOf("Job")},
+		{GroupVersion: "kubevirt.io/v1", APIResources: resourcesOf("VirtualMachine")},
+	}
 	o.Wait = true
 	o.Tell = func(c Change) { d.told = append(d.told, c.Action+" "+c.Object) }
-	d.destruction = &destruction{client: &Client{Typed: d.typed}, meta: d.meta, lab: &Lab{Name: "mine", Namespace: "demo"}, DestroyOptions: o}
+	d.destruction = &destruction{client: &Client{Typed: d.typed}, meta: d.meta, lab: &Lab{Name: "mine", Namespace: "demo"}, patience: 50 * time.Millisecond, DestroyOptions: o}
 	return d
+}
+
+// resourcesOf is what discovery says of kinds.
+func resourcesOf(kinds ...string) []metav1.APIResource {
+	var out []metav1.APIResource
+	for _, kind := range kinds {
+		out = append(out, metav1.APIResource{Name: strings.ToLower(kind) + "s", Kind: kind, Namespaced: true, Verbs: metav1.Verbs{"get", "list", "delete"}})
+	}
+	return append(out, metav1.APIResource{Name: "tokens", Kind: "Token", Namespaced: true, Verbs: metav1.Verbs{"create"}})
 }
 
 // deleted are the objects that were deleted one by one, sorted.
@@ -119,6 +147,29 @@ func TestDestroy(t *testing.T) {
 		},
 		"somebody's Pod is in the namespace": {
 			more: []runtime.Object{metaOf("Pod", "debug", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds Pod debug)",
+		},
+		"somebody's quota is in the namespace": {
+			more: []runtime.Object{metaOf("ResourceQuota", "team", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds ResourceQuota team)",
+		},
+		"an object of a kind that Kubernetes does not know by itself is in the namespace": {
+			more: []runtime.Object{metaOf("VirtualMachine", "windows", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds VirtualMachine windows)",
+		},
+		"Kubernetes' own events are in the namespace": {
+			more: []runtime.Object{metaOf("Event", "r1.17", "")}, deleted: runs, told: "deleted Namespace/demo",
+		},
+		"the namespace was there before": {
+			with: func(d *destroyed) {
+				d.typed = fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo", Labels: map[string]string{"team": "a"}}})
+				d.client.Typed = d.typed
+			},
+			deleted: all, kept: true, told: "deleted Service/r1",
+		},
+		"the user may not see Roles": {
+			with: func(d *destroyed) {
+				forbid(&d.meta.Fake, "list", "roles")
+				forbid(&d.typed.Fake, "delete", "namespaces")
+			},
+			deleted: all, kept: true, told: "kept roles, if there are any",
 		},
 		"another lab is in the namespace": {
 			more: []runtime.Object{metaOf("Deployment", "other-r1", "other")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds Deployment other-r1)",
@@ -201,9 +252,35 @@ func TestDestroyHurries(t *testing.T) {
 		for _, graceful := range []bool{false, true} {
 			d := newDestroyed(t, DestroyOptions{Graceful: graceful}, pod)
 			going, there, err := d.find(t.Context(), "Pod")
-			if err != nil || there != 1 || (len(going) == 1) != (want && !graceful) {
-				t.Errorf("with %d s left, graceful %t: deletes %d of %d, %v", grace, graceful, len(going), there, err)
+			if err != nil || len(there) != 1 || (len(going) == 1) != (want && !graceful) {
+				t.Errorf("with %d s left, graceful %t: deletes %d of %d, %v", grace, graceful, len(going), len(there), err)
 			}
+		}
+	}
+}
+
+// A Pod that does not end, as on a lost worker, is named, and everything else goes.
+func TestDestroyLostWorker(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		objects := labIn("mine")
+		if shared {
+			objects = append(objects, metaOf("ResourceQuota", "team", ""))
+		}
+		d := newDestroyed(t, DestroyOptions{}, objects...)
+		d.meta.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "r1-5-x", Labels: map[string]string{own.LabelLab: "mine"}}, Spec: corev1.PodSpec{NodeName: "n2"}}
+		if _, err := d.typed.CoreV1().Pods("demo").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		err := d.run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "r1-5-x on worker n2") || !strings.Contains(err.Error(), "--force") {
+			t.Errorf("got %v", err)
+		}
+		if d.namespaceThere(t) != shared {
+			t.Errorf("shared %t: the namespace is there: %t", shared, !shared)
+		}
+		if left, err := d.meta.Resource(removed["ConfigMap"]).Namespace("demo").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=c9s"}); shared && (err != nil || len(left.Items) > 0) {
+			t.Errorf("%d ConfigMaps are left, %v", len(left.Items), err)
 		}
 	}
 }

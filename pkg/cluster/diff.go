@@ -46,9 +46,14 @@ type NodeDiff struct {
 	// Why are the objects that change, in words: "links", "image", "files".
 	Why []string `json:"why,omitempty"`
 
-	// links tells that links.json changes, mode how the kind takes that.
+	// links tells that links.json changes, or that its last change is still to reach
+	// the device; mode how the kind takes that.
 	links bool
 	mode  string
+	// replaced tells that the Deployment's template changes, and so its Pod.
+	replaced bool
+	// due tells that an earlier deploy noted a restart.
+	due bool
 }
 
 // ObjectDiff is one object that a deploy would change; Live is nil for a new one,
@@ -154,6 +159,7 @@ func (c *Client) live(ctx context.Context, l *Lab) (map[string]*unstructured.Uns
 
 func (c *Client) dryRun(ctx context.Context, l *Lab, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	wanted := u.DeepCopy()
+	wanted.SetNamespace(l.Namespace)
 	annotations := wanted.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -213,6 +219,8 @@ func judgeDiff(objects []ObjectDiff) Diff {
 		if kind == "Deployment" && name == pod {
 			n.Nodes = strings.Split(annotation(o, own.AnnotationNodeName), ",")
 			n.mode = annotation(o, own.AnnotationLinkApply)
+			n.due = (&unstructured.Unstructured{Object: o.Live}).GetAnnotations()[AnnotationRestartDue] != ""
+			n.links = n.links || n.due
 		}
 		if reflect.DeepEqual(o.Live, o.Merged) {
 			continue
@@ -246,6 +254,11 @@ func objectLabels(o ObjectDiff) map[string]string {
 	}
 	return (&unstructured.Unstructured{Object: m}).GetLabels()
 }
+
+// AnnotationRestartDue is on a Deployment between the change of its links and the restart
+// of a device that takes them at its start, so that a deploy which was interrupted
+// there is caught up with by the next.
+const AnnotationRestartDue = "c9s.dev/restart-due"
 
 func annotation(o ObjectDiff, name string) string {
 	m := o.Merged
@@ -297,6 +310,7 @@ func (n *NodeDiff) deployment(o ObjectDiff) {
 		n.raise(ActionStart, "it was stopped")
 		return
 	case !reflect.DeepEqual(before, after):
+		n.replaced = true
 		n.raise(ActionRecreate, strings.Join(whatChanged(before, after), ", "))
 		return
 	}

@@ -102,6 +102,7 @@ func TestJudgeDiffOfTheLab(t *testing.T) {
 func TestJudge(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	pod := func(p status.Progress) []PodProgress { return []PodProgress{{Pod: "r1", Progress: p}} }
+	slow := status.Progress{State: status.StateFailed, Reason: "ErrImagePull", Message: "i/o timeout", Doubtful: true}
 	lost := status.Progress{State: status.StatePending, Reason: "Unschedulable"}
 	for name, c := range map[string]struct {
 		pods          []PodProgress
@@ -116,6 +117,9 @@ func TestJudge(t *testing.T) {
 		"no worker, at first":      {pod(lost), 0, false, false},
 		"no worker, for a while":   {pod(lost), unschedulable - time.Second, false, false},
 		"no worker, for too long":  {pod(lost), unschedulable + time.Second, true, false},
+		"pulls again, at first":    {pod(slow), 0, false, false},
+		"pulls again, for a while": {pod(slow), doubt - time.Second, false, false},
+		"pulls again, for long":    {pod(slow), doubt + time.Second, true, false},
 		"ready, but just restarts": {pod(status.Progress{State: status.StateReady, LastExit: now.Add(-time.Second)}), 0, false, false},
 		"ready, restarted once":    {pod(status.Progress{State: status.StateReady, LastExit: now.Add(-time.Minute)}), 0, false, true},
 		"a worker was found":       {pod(status.Progress{State: status.StatePulling}), time.Hour, false, false},
@@ -123,14 +127,14 @@ func TestJudge(t *testing.T) {
 		seen := newSightings()
 		seen.running["r1"] = run{since: now.Add(-steady)}
 		if c.since > 0 {
-			seen.homeless["r1"] = now.Add(-c.since)
+			seen.doubted["r1"] = doubted{" " + c.pods[0].Reason, now.Add(-c.since)}
 		}
 		failed, ready := seen.judge(c.pods, now)
 		if (len(failed) > 0) != c.failed || ready != c.ready {
 			t.Errorf("%s: failed %v, ready %v", name, failed, ready)
 		}
-		if _, still := seen.homeless["r1"]; still != (c.pods[0].Reason == "Unschedulable") {
-			t.Errorf("%s: waits for a worker: %v", name, still)
+		if _, still := seen.doubted["r1"]; still != (c.pods[0].Reason != "") {
+			t.Errorf("%s: is doubted: %v", name, still)
 		}
 	}
 }
@@ -147,12 +151,13 @@ func TestJudgeSteady(t *testing.T) {
 		ready    bool
 	}
 	for name, moments := range map[string][]moment{
-		"ready at once":       {{0, "a", status.StateReady, 0, false}, {steady - 1, "a", status.StateReady, 0, false}, {steady, "a", status.StateReady, 0, true}},
-		"booted for a while":  {{0, "a", status.StateBooting, 0, false}, {time.Minute, "a", status.StateBooting, 0, false}, {time.Minute, "a", status.StateReady, 0, true}},
-		"started anew":        {{0, "a", status.StateReady, 0, false}, {time.Second, "a", status.StateReady, 1, false}, {steady, "a", status.StateReady, 1, false}, {time.Second + steady, "a", status.StateReady, 1, true}},
-		"another Pod":         {{0, "a", status.StateReady, 0, false}, {time.Minute, "b", status.StateReady, 0, false}, {time.Minute + steady, "b", status.StateReady, 0, true}},
-		"broken in between":   {{0, "a", status.StateReady, 0, false}, {time.Second, "a", status.StateFailed, 0, false}, {time.Minute, "a", status.StateReady, 0, false}},
-		"stopped in the mean": {{0, "a", status.StateReady, 0, false}, {time.Second, "", status.StateStopped, 0, true}},
+		"ready at once":             {{0, "a", status.StateReady, 0, false}, {steady - 1, "a", status.StateReady, 0, false}, {steady, "a", status.StateReady, 0, true}},
+		"booted for a while":        {{0, "a", status.StateBooting, 0, false}, {time.Minute, "a", status.StateBooting, 0, false}, {time.Minute, "a", status.StateReady, 0, true}},
+		"started anew":              {{0, "a", status.StateReady, 0, false}, {time.Second, "a", status.StateReady, 1, false}, {time.Second + steady, "a", status.StateReady, 1, false}, {time.Second + steadyAgain, "a", status.StateReady, 1, true}},
+		"started anew, seen ending": {{0, "a", status.StateReady, 0, false}, {time.Second, "a", status.StateFailed, 0, false}, {2 * time.Second, "a", status.StateReady, 1, false}, {time.Second + steadyAgain, "a", status.StateReady, 1, false}, {2*time.Second + steadyAgain, "a", status.StateReady, 1, true}},
+		"another Pod":               {{0, "a", status.StateReady, 0, false}, {time.Minute, "b", status.StateReady, 0, false}, {time.Minute + steady, "b", status.StateReady, 0, true}},
+		"broken in between":         {{0, "a", status.StateReady, 0, false}, {time.Second, "a", status.StateFailed, 0, false}, {time.Minute, "a", status.StateReady, 0, false}},
+		"stopped in the mean":       {{0, "a", status.StateReady, 0, false}, {time.Second, "", status.StateStopped, 0, true}},
 	} {
 		seen := newSightings()
 		for i, m := range moments {
@@ -203,6 +208,32 @@ func TestRolledOut(t *testing.T) {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: c.generation}, Status: appsv1.DeploymentStatus{ObservedGeneration: c.observed, Replicas: c.replicas, UpdatedReplicas: c.updated}}
 		if got := rolledOut(d); got != c.want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// A worker's clock that is behind or ahead neither keeps a Pod from being ready nor
+// makes one ready that has just ended.
+func TestJudgeClocks(t *testing.T) {
+	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for _, skew := range []time.Duration{-time.Hour, 0, time.Hour} {
+		seen := newSightings()
+		at := func(after time.Duration, restarts int, exit time.Duration) bool {
+			p := PodProgress{Pod: "r1", PodName: "a", Progress: status.Progress{State: status.StateReady, Restarts: restarts, LastExit: began.Add(exit + skew)}}
+			_, ready := seen.judge([]PodProgress{p}, began.Add(after))
+			return ready
+		}
+		if at(0, 1, -time.Minute) {
+			t.Errorf("skew %s: ready at once", skew)
+		}
+		if !at(steadyAgain, 1, -time.Minute) {
+			t.Errorf("skew %s: not ready long after an end before the wait", skew)
+		}
+		if at(20*time.Second, 2, 19*time.Second) || at(20*time.Second+steady, 2, 19*time.Second) {
+			t.Errorf("skew %s: ready right after an end", skew)
+		}
+		if !at(20*time.Second+steadyAgain, 2, 19*time.Second) {
+			t.Errorf("skew %s: not ready long after an end", skew)
 		}
 	}
 }

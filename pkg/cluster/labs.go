@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
 
 	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
@@ -22,15 +25,19 @@ type Found struct {
 	// Deployed tells that c9s deploy made it; otherwise it was applied as
 	// rendered.
 	Deployed bool
+	// DataOnly tells that nothing is left of it but what destroy --keep-data keeps.
+	DataOnly bool
 }
 
 // Labs finds the labs of a namespace, or of all for "". Where the user may not
 // look everywhere, it is those of the context's namespace.
 func (c *Client) Labs(ctx context.Context, namespace string) ([]Found, error) {
-	// Every lab has one directory.
-	list, err := c.Typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{
+	client, err := metadata.NewForConfig(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.Resource(resources["ConfigMap"]).Namespace(namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: "app.kubernetes.io/managed-by=c9s," + own.LabelComponent + "=" + own.ComponentLab,
-		FieldSelector: "metadata.name=" + links.DirectoryName(0),
 	})
 	if apierrors.IsForbidden(err) && namespace == "" {
 		return c.Labs(ctx, c.Namespace)
@@ -38,29 +45,51 @@ func (c *Client) Labs(ctx context.Context, namespace string) ([]Found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for labs: %w", err)
 	}
-	var out []Found
-	for i := range list.Items {
-		cm := &list.Items[i]
-		out = append(out, Found{
-			Name: cm.Annotations[own.AnnotationLabName], Namespace: cm.Namespace,
-			Created: cm.CreationTimestamp.Time, Deployed: cm.Annotations[owningInventory] != "",
-		})
+	return labsOf(list.Items), nil
+}
+
+// labsOf finds labs by their ConfigMaps: every lab has a directory, and what
+// destroy --keep-data leaves has allocations.
+func labsOf(list []metav1.PartialObjectMetadata) []Found {
+	found := map[[2]string]Found{}
+	for i := range list {
+		cm := &list[i]
+		directory := cm.Name == links.DirectoryName(0)
+		if !directory && cm.Name != render.AllocationsName(0) {
+			continue
+		}
+		key := [2]string{cm.Annotations[own.AnnotationLabName], cm.Namespace}
+		if _, ok := found[key]; ok && !directory {
+			continue
+		}
+		found[key] = Found{
+			Name: key[0], Namespace: cm.Namespace, Created: cm.CreationTimestamp.Time,
+			Deployed: cm.Annotations[owningInventory] != "", DataOnly: !directory,
+		}
 	}
+	out := slices.Collect(maps.Values(found))
 	slices.SortFunc(out, func(a, b Found) int {
 		return strings.Compare(a.Name+"\x00"+a.Namespace, b.Name+"\x00"+b.Namespace)
 	})
-	return out, nil
+	return out
 }
 
-// Choose picks a lab by its name, or the only one for "".
-func Choose(labs []Found, name, namespace string) (Found, error) {
-	var fit []Found
+// Choose picks a lab by its name, or the only one for "". Where no lab has the name,
+// one whose namespace has it is meant, unless it is the name that a topology says.
+func Choose(labs []Found, name, namespace string, ofTopology bool) (Found, error) {
+	var fit, inside []Found
 	var names []string
 	for _, l := range labs {
-		if name == "" || l.Name == name || l.Namespace == name {
+		if name == "" || l.Name == name {
 			fit = append(fit, l)
 		}
+		if l.Namespace == name {
+			inside = append(inside, l)
+		}
 		names = append(names, l.Name+" in namespace "+l.Namespace)
+	}
+	if len(fit) == 0 && !ofTopology {
+		fit = inside
 	}
 	where := "in the cluster"
 	if namespace != "" {

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
@@ -86,18 +88,21 @@ func TestChoose(t *testing.T) {
 		name, namespace string
 		want            Found
 		err             string
+		ofTopology      bool
 	}{
-		"the only one":         {[]Found{one}, "", "", one, ""},
-		"by its name":          {[]Found{one, two}, "dc", "", one, ""},
-		"by its namespace":     {[]Found{one, two}, "team-a", "", one, ""},
-		"none":                 {nil, "", "", Found{}, "there is no lab in the cluster"},
-		"none in a namespace":  {nil, "", "ns", Found{}, "there is no lab in namespace ns"},
-		"several":              {[]Found{one, two}, "", "", Found{}, "several labs, choose one (and -n): dc in namespace team-a, wan in namespace wan"},
-		"the same name twice":  {[]Found{one, twin}, "dc", "", Found{}, "several labs"},
-		"not there, no labs":   {nil, "dc", "", Found{}, `lab "dc" is not in the cluster`},
-		"not there, some labs": {[]Found{two}, "dc", "ns", Found{}, "lab dc is not in namespace ns; there are: wan in namespace wan"},
+		"the only one":                        {[]Found{one}, "", "", one, "", false},
+		"by its name":                         {[]Found{one, two}, "dc", "", one, "", false},
+		"by its namespace":                    {[]Found{one, two}, "team-a", "", one, "", false},
+		"a name before a namespace":           {[]Found{{Name: "dc", Namespace: "wan"}, two}, "wan", "", two, "", false},
+		"a topology's name is no namespace's": {[]Found{one, two}, "team-a", "", Found{}, "lab team-a is not in the cluster", true},
+		"none":                                {nil, "", "", Found{}, "there is no lab in the cluster", false},
+		"none in a namespace":                 {nil, "", "ns", Found{}, "there is no lab in namespace ns", false},
+		"several":                             {[]Found{one, two}, "", "", Found{}, "several labs, choose one (and -n): dc in namespace team-a, wan in namespace wan", false},
+		"the same name twice":                 {[]Found{one, twin}, "dc", "", Found{}, "several labs", false},
+		"not there, no labs":                  {nil, "dc", "", Found{}, `lab "dc" is not in the cluster`, false},
+		"not there, some labs":                {[]Found{two}, "dc", "ns", Found{}, "lab dc is not in namespace ns; there are: wan in namespace wan", false},
 	} {
-		got, err := Choose(c.labs, c.name, c.namespace)
+		got, err := Choose(c.labs, c.name, c.namespace, c.ofTopology)
 		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -159,5 +164,20 @@ func TestUsable(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestLabsOf(t *testing.T) {
+	cm := func(name, lab, namespace string) metav1.PartialObjectMetadata {
+		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Annotations: map[string]string{own.AnnotationLabName: lab}}}
+	}
+	got := labsOf([]metav1.PartialObjectMetadata{
+		cm(render.AllocationsName(0), "dc", "a"), cm(links.DirectoryName(0), "dc", "a"), cm(links.DirectoryName(1), "dc", "a"),
+		cm(links.DirectoryName(0), "wan", "b"), cm(render.AllocationsName(0), "wan", "b"),
+		cm(render.AllocationsName(0), "kept", "c"), cm("c9s-status", "kept", "c"),
+	})
+	want := []Found{{Name: "dc", Namespace: "a"}, {Name: "kept", Namespace: "c", DataOnly: true}, {Name: "wan", Namespace: "b"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -148,6 +148,18 @@ func (c *Client) Restart(ctx context.Context, namespace, deployment string) erro
 	return nil
 }
 
+// RestartRunning is Restart of a Deployment that has Pods to replace.
+func (c *Client) RestartRunning(ctx context.Context, namespace, deployment string) error {
+	d, err := c.Typed.AppsV1().Deployments(namespace).Get(ctx, deployment, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("restarting %s: %w", deployment, err)
+	}
+	if d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
+		return fmt.Errorf("%s is stopped: 'c9s start %[1]s' starts it", deployment)
+	}
+	return c.Restart(ctx, namespace, deployment)
+}
+
 // Scale starts (1) or stops (0) a Deployment's Pod.
 func (c *Client) Scale(ctx context.Context, namespace, deployment string, replicas int) error {
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
@@ -158,14 +170,15 @@ func (c *Client) Scale(ctx context.Context, namespace, deployment string, replic
 	return nil
 }
 
-// WaitNoPod waits until a Deployment has no Pod.
+// WaitNoPod waits until a Deployment has no Pod but such as have ended: Kubernetes keeps
+// one that was evicted.
 func (c *Client) WaitNoPod(ctx context.Context, namespace, deployment string) error {
 	for {
 		list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelPod + "=" + deployment})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
-		if err == nil && len(list.Items) == 0 {
+		if err == nil && !slices.ContainsFunc(list.Items, func(p corev1.Pod) bool { return !status.Ended(&p) }) {
 			return nil
 		}
 		select {

@@ -49,9 +49,11 @@ func (c *Client) Preflight(ctx context.Context, l *Lab, existing Existing) error
 		errs = append(errs, err)
 	}
 	errs = append(errs, c.rights(ctx, l)...)
-	if existing.Namespace != nil || l.namespace == nil {
-		errs = append(errs, c.inTheWay(ctx, l)...)
+	client, err := metadata.NewForConfig(c.Config)
+	if err != nil {
+		return err
 	}
+	errs = append(errs, inTheWay(ctx, client, l)...)
 	return errors.Join(errs...)
 }
 
@@ -111,35 +113,57 @@ func (l *Lab) kinds() []string {
 }
 
 // inTheWay finds objects with our names that are not the lab's.
-func (c *Client) inTheWay(ctx context.Context, l *Lab) []error {
-	client, err := metadata.NewForConfig(c.Config)
-	if err != nil {
-		return []error{err}
-	}
+func inTheWay(ctx context.Context, client metadata.Interface, l *Lab) []error {
 	var errs []error
 	for _, kind := range l.kinds() {
-		list, err := client.Resource(resources[kind]).Namespace(l.Namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			if apierrors.IsForbidden(err) { // the applier looks at each, later
-				continue
+		var wanted []*unstructured.Unstructured
+		for _, u := range l.objects {
+			if u.GetKind() == kind {
+				wanted = append(wanted, u)
 			}
-			errs = append(errs, fmt.Errorf("listing %s in namespace %s: %w", resources[kind].Resource, l.Namespace, err))
+		}
+		there, err := thereOf(ctx, client.Resource(resources[kind]).Namespace(l.Namespace), wanted)
+		if apierrors.IsForbidden(err) {
+			errs = append(errs, fmt.Errorf("you may not see whether there are %s of others in namespace %s: ask for the right to get and list them there", resources[kind].Resource, l.Namespace))
 			continue
 		}
-		there := map[string]*metav1.PartialObjectMetadata{}
-		for i := range list.Items {
-			there[list.Items[i].Name] = &list.Items[i]
+		if err != nil {
+			errs = append(errs, fmt.Errorf("reading %s in namespace %s: %w", resources[kind].Resource, l.Namespace, err))
+			continue
 		}
-		for _, u := range l.objects {
-			if u.GetKind() != kind {
-				continue
-			}
+		for _, u := range wanted {
 			if live := there[u.GetName()]; live != nil && !owns(l, live) {
 				errs = append(errs, clash(l, u, live))
 			}
 		}
 	}
 	return errs
+}
+
+// thereOf are the objects of one resource that have a name of a wanted one. Who may
+// not list them may perhaps get each.
+func thereOf(ctx context.Context, resource metadata.ResourceInterface, wanted []*unstructured.Unstructured) (map[string]*metav1.PartialObjectMetadata, error) {
+	there := map[string]*metav1.PartialObjectMetadata{}
+	list, err := resource.List(ctx, metav1.ListOptions{})
+	if err == nil {
+		for i := range list.Items {
+			there[list.Items[i].Name] = &list.Items[i]
+		}
+		return there, nil
+	}
+	if !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	for _, u := range wanted {
+		live, err := resource.Get(ctx, u.GetName(), metav1.GetOptions{})
+		switch {
+		case err == nil:
+			there[u.GetName()] = live
+		case !apierrors.IsNotFound(err):
+			return nil, err
+		}
+	}
+	return there, nil
 }
 
 // owns tells whether a live object is this lab's: by the inventory of its deploy,

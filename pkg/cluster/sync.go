@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,40 +17,98 @@ import (
 	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
+// Prepare notes, before an apply, which devices Settle is to restart after it.
+func (c *Client) Prepare(ctx context.Context, l *Lab, d Diff) error {
+	return c.forEach(d, func(n NodeDiff) error {
+		if !n.restarts() || n.due {
+			return nil
+		}
+		return c.setDue(ctx, l.Namespace, n.Pod, `"links"`)
+	})
+}
+
 // Settle does, after an apply, what the objects alone do not: Pods of which the
 // links or the names they know changed are touched, so that the kubelet brings
 // them the change at once, and those of kinds that take their links at their
-// start are replaced.
+// start are replaced; so are those for which the kubelet waits before it tries
+// again to pull an image.
 func (c *Client) Settle(ctx context.Context, l *Lab, d Diff) error {
+	if len(d.Nodes) == 0 {
+		return nil
+	}
+	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nodeSelector(l.Name)})
+	if err != nil {
+		return fmt.Errorf("looking at the lab's Pods: %w", err)
+	}
+	waits := map[string]bool{}
+	for i := range pods.Items {
+		if backsOff(&pods.Items[i]) {
+			waits[pods.Items[i].Labels[own.LabelPod]] = true
+		}
+	}
+	return c.forEach(d, func(n NodeDiff) error {
+		if act := c.settle(n, d.names, waits[n.Pod]); act != nil {
+			if err := act(ctx, l.Namespace, n.Pod); err != nil {
+				return err
+			}
+		}
+		if n.Action == ActionDelete || !n.due && !n.restarts() {
+			return nil
+		}
+		return c.setDue(ctx, l.Namespace, n.Pod, "null")
+	})
+}
+
+// forEach calls do for all Pods of a diff, some at a time.
+func (c *Client) forEach(d Diff, do func(NodeDiff) error) error {
 	var (
 		wg    sync.WaitGroup
 		slots = make(chan struct{}, 16)
 		errs  = make([]error, len(d.Nodes))
 	)
 	for i, n := range d.Nodes {
-		act := c.settle(n, d.names)
-		if act == nil {
-			continue
-		}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			slots <- struct{}{}
+		slots <- struct{}{}
+		wg.Go(func() {
 			defer func() { <-slots }()
-			errs[i] = act(ctx, l.Namespace, n.Pod)
-		}()
+			errs[i] = do(n)
+		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
 }
 
+// restarts tells that an apply changes links of a device that has to be restarted for
+// them, and that it does not replace the Pod anyway.
+func (n NodeDiff) restarts() bool {
+	return n.links && !n.replaced && (n.Action == ActionRestart || n.Action == ActionRecreate)
+}
+
 // settle is what one Pod needs; nil for nothing, as where it is replaced anyway.
-func (c *Client) settle(n NodeDiff, names bool) func(context.Context, string, string) error {
+func (c *Client) settle(n NodeDiff, names, waits bool) func(context.Context, string, string) error {
+	stays := n.Action == ActionLive || n.Action == ActionNone
 	switch {
-	case n.links && n.Action == ActionRestart, n.links && n.Action == ActionRecreate && linkActions[n.mode] == ActionRecreate && len(n.Why) == 1:
+	case n.restarts(), waits && stays:
 		return c.Restart
-	case n.links && n.Action == ActionLive, names && (n.Action == ActionLive || n.Action == ActionNone):
+	case n.links && n.Action == ActionLive, names && stays:
 		return c.touch
+	}
+	return nil
+}
+
+// backsOff tells that the kubelet has failed to pull an image of a Pod, and waits before
+// it tries again, for up to five minutes.
+func backsOff(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(s corev1.ContainerStatus) bool {
+		return s.State.Waiting != nil && s.State.Waiting.Reason == "ImagePullBackOff"
+	})
+}
+
+// setDue sets AnnotationRestartDue to a JSON value.
+func (c *Client) setDue(ctx context.Context, namespace, deployment, value string) error {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, AnnotationRestartDue, value)
+	_, err := c.Typed.AppsV1().Deployments(namespace).Patch(ctx, deployment, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: FieldManager + "-settle"})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("noting the restart of %s: %w", deployment, err)
 	}
 	return nil
 }
@@ -61,7 +122,10 @@ func (c *Client) touch(ctx context.Context, namespace, deployment string) error 
 	}
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, controller.AnnotationSynced, time.Now().UTC().Format(time.RFC3339Nano))
 	for i := range pods.Items {
-		if _, err := c.Typed.CoreV1().Pods(namespace).Patch(ctx, pods.Items[i].Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: FieldManager}); err != nil {
+		if pods.Items[i].DeletionTimestamp != nil {
+			continue // the next one reads what there is then
+		}
+		if _, err := c.Typed.CoreV1().Pods(namespace).Patch(ctx, pods.Items[i].Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: FieldManager}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("touching Pod %s: %w", pods.Items[i].Name, err)
 		}
 	}

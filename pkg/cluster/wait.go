@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -22,6 +23,8 @@ const (
 	// unschedulable is how long no worker may be found: the scheduler may be
 	// waiting for the end of old Pods.
 	unschedulable = 30 * time.Second
+	// doubt is how long something may fail that the kubelet tries again.
+	doubt = 2 * time.Minute
 	// A device that ends at once is ready for a moment, and again each time it is
 	// started anew: ready is what has run for a while.
 	steady      = 1500 * time.Millisecond
@@ -54,7 +57,8 @@ func (f Failure) Error() string {
 // WaitReady waits until every Pod of the lab is ready. tell is called with each
 // new state. It returns early when a Pod certainly will not get ready: the error
 // is then a join of Failures.
-func (c *Client) WaitReady(ctx context.Context, namespace, lab string, tell func([]PodProgress)) error {
+func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)) error {
+	namespace, lab := l.Namespace, l.Name
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	w, err := c.Watch(watching, namespace, lab)
@@ -74,7 +78,7 @@ func (c *Client) WaitReady(ctx context.Context, namespace, lab string, tell func
 		}
 		failed, ready := seen.judge(progress, time.Now())
 		switch {
-		case ready:
+		case ready && len(progress) >= l.pods():
 			return nil
 		case len(failed) == 0:
 			firstFailure = time.Time{}
@@ -94,32 +98,57 @@ func (c *Client) WaitReady(ctx context.Context, namespace, lab string, tell func
 
 // sightings are what a wait remembers of Pods, by the name of their Deployment.
 type sightings struct {
-	homeless map[string]time.Time // since when no worker was found
-	running  map[string]run
+	doubted map[string]doubted
+	running map[string]run
 }
 
-// run is one start of a Pod's devices, and when it was first seen.
+// doubted is what may pass by itself, and since when it was seen.
+type doubted struct {
+	reason string
+	since  time.Time
+}
+
+// run is one start of a Pod's devices, and when it was first seen; again that they
+// ended before, while they were looked at.
 type run struct {
 	pod      string
 	restarts int
 	since    time.Time
+	again    bool
 }
 
 func newSightings() *sightings {
-	return &sightings{homeless: map[string]time.Time{}, running: map[string]run{}}
+	return &sightings{doubted: map[string]doubted{}, running: map[string]run{}}
+}
+
+// lasts tells that what may pass by itself has gone on for too long. The kubelet's
+// words for one pull alternate.
+func (s *sightings) lasts(p PodProgress, now time.Time) bool {
+	limit := doubt
+	switch {
+	case p.State == status.StatePending && p.Reason == corev1.PodReasonUnschedulable:
+		limit = unschedulable
+	case !p.Doubtful:
+		delete(s.doubted, p.Pod)
+		return false
+	}
+	reason := p.PodName + " " + p.Reason
+	if p.Reason == "ImagePullBackOff" {
+		reason = p.PodName + " ErrImagePull"
+	}
+	d := s.doubted[p.Pod]
+	if d.reason != reason {
+		d = doubted{reason, now}
+		s.doubted[p.Pod] = d
+	}
+	return now.Sub(d.since) > limit
 }
 
 // judge finds the Pods that certainly failed, and whether all are ready to stay.
 func (s *sightings) judge(progress []PodProgress, now time.Time) (failed []PodProgress, ready bool) {
 	ready = true
 	for _, p := range progress {
-		if p.State != status.StatePending || p.Reason != corev1.PodReasonUnschedulable {
-			delete(s.homeless, p.Pod)
-		} else if since, ok := s.homeless[p.Pod]; !ok {
-			s.homeless[p.Pod] = now
-		} else if now.Sub(since) > unschedulable {
-			p.Certain = true
-		}
+		p.Certain = s.lasts(p, now) || p.Certain
 		if p.Certain {
 			failed = append(failed, p)
 		}
@@ -129,21 +158,38 @@ func (s *sightings) judge(progress []PodProgress, now time.Time) (failed []PodPr
 }
 
 // stays tells that a Pod is stopped, or ready and has run long enough to be believed.
+// The worker's clock tells of ends before this wait; it may be wrong.
 func (s *sightings) stays(p PodProgress, now time.Time) bool {
-	switch p.State {
-	case status.StateStopped:
-		return true
-	case status.StateBooting, status.StateReady:
-	default:
-		delete(s.running, p.Pod)
-		return false
-	}
 	r := s.running[p.Pod]
-	if r.pod != p.PodName || r.restarts != p.Restarts || r.since.IsZero() {
-		r = run{p.PodName, p.Restarts, now}
-		s.running[p.Pod] = r
+	if r.pod != p.PodName {
+		r = run{pod: p.PodName, restarts: p.Restarts}
 	}
-	return p.State == status.StateReady && now.Sub(r.since) >= steady && now.Sub(p.LastExit) > steadyAgain
+	if r.restarts != p.Restarts {
+		r = run{pod: p.PodName, restarts: p.Restarts, again: true}
+	}
+	switch {
+	case p.State != status.StateBooting && p.State != status.StateReady:
+		r.since = time.Time{}
+	case r.since.IsZero():
+		r.since = now
+	}
+	s.running[p.Pod] = r
+	least := steady
+	if r.again || !p.LastExit.IsZero() && now.Sub(p.LastExit) <= steadyAgain {
+		least = steadyAgain
+	}
+	return p.State == status.StateStopped || p.State == status.StateReady && now.Sub(r.since) >= least
+}
+
+// pods is how many Pods the lab has, stopped ones among them.
+func (l *Lab) pods() int {
+	n := 0
+	for _, u := range l.objects {
+		if u.GetKind() == "Deployment" && u.GetLabels()[own.LabelComponent] == own.ComponentNode {
+			n++
+		}
+	}
+	return n
 }
 
 // failures asks for the logs of what broke.
@@ -254,13 +300,16 @@ func (c *Client) WaitPods(ctx context.Context, namespace, lab string, names []st
 		return err
 	}
 	wanted := sets.New(names...)
+	seen := newSightings()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		var left []PodProgress
 		for _, p := range w.Progress() {
 			if !wanted.Has(p.Pod) || p.State == status.StateReady {
 				continue
 			}
-			if p.Certain {
+			if seen.lasts(p, time.Now()) || p.Certain {
 				return c.failures(ctx, namespace, []PodProgress{p})
 			}
 			left = append(left, p)
@@ -270,6 +319,7 @@ func (c *Client) WaitPods(ctx context.Context, namespace, lab string, names []st
 		}
 		select {
 		case <-w.Changed():
+		case <-tick.C:
 		case <-ctx.Done():
 			return c.unfinished(namespace, lab, left, ctx.Err())
 		}

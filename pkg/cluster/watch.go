@@ -2,12 +2,14 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
@@ -51,25 +53,48 @@ func (c *Client) Watch(ctx context.Context, namespace, lab string) (*Watcher, er
 		}))
 	warnings := informers.NewSharedInformerFactoryWithOptions(c.Typed, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "type=" + corev1.EventTypeWarning }))
+	refused := make(chan error, 1)
 	for _, f := range []struct {
 		informer cache.SharedIndexInformer
 		store    *cache.Store
+		needed   bool
 	}{
-		{ofLab.Apps().V1().Deployments().Informer(), &w.deployments},
-		{ofLab.Core().V1().Pods().Informer(), &w.pods},
-		{warnings.Core().V1().Events().Informer(), &w.events},
+		{ofLab.Apps().V1().Deployments().Informer(), &w.deployments, true},
+		{ofLab.Core().V1().Pods().Informer(), &w.pods, true},
+		{warnings.Core().V1().Events().Informer(), &w.events, false}, // they only explain
 	} {
 		*f.store = f.informer.GetStore()
 		if _, err := f.informer.AddEventHandler(w.handler()); err != nil {
 			return nil, err
 		}
-	}
-	for _, f := range []informers.SharedInformerFactory{ofLab, warnings} {
-		f.Start(ctx.Done())
-		for _, ok := range f.WaitForCacheSync(ctx.Done()) {
-			if !ok {
-				return nil, ctx.Err()
+		err := f.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+			if f.needed && apierrors.IsForbidden(err) {
+				select {
+				case refused <- err:
+				default:
+				}
 			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	ofLab.Start(ctx.Done())
+	warnings.Start(ctx.Done())
+	synced := make(chan bool, 1)
+	go func() {
+		all := true
+		for _, ok := range ofLab.WaitForCacheSync(ctx.Done()) {
+			all = all && ok
+		}
+		synced <- all
+	}()
+	select {
+	case err := <-refused:
+		return nil, fmt.Errorf("following the lab, which takes the right to list and watch its Deployments and Pods: %w", err)
+	case all := <-synced:
+		if !all {
+			return nil, ctx.Err()
 		}
 	}
 	return w, nil
@@ -115,9 +140,13 @@ func (w *Watcher) Progress() []PodProgress {
 			p.PodName, p.Worker = pod.Name, pod.Spec.NodeName
 			about = events[pod.Name]
 		}
-		p.Progress = status.Of(d, pod, about)
-		if !rolledOut(d) && (p.State == status.StateReady || p.State == status.StateBooting) {
-			p.Progress = status.Progress{State: status.StateTerminating} // still the old Pod
+		switch {
+		case pod != nil && (!rolledOut(d) || pod.CreationTimestamp.Before(&d.CreationTimestamp)):
+			p.Progress = status.Progress{State: status.StateTerminating} // it is of an older template, whatever became of it
+		case pod == nil && !rolledOut(d):
+			p.Progress = status.Progress{State: status.StatePending}
+		default:
+			p.Progress = status.Of(d, pod, about)
 		}
 		out = append(out, p)
 	}

@@ -38,6 +38,8 @@ type Progress struct {
 	// Certain tells that waiting longer will not help. Not every failure is:
 	// an unschedulable Pod may get a new worker.
 	Certain bool
+	// Doubtful tells that it may still pass by itself, but not if it lasts.
+	Doubtful bool
 	// Container is the one that Message is about, if any: its log may tell more.
 	Container string
 	Restarts  int
@@ -55,7 +57,7 @@ const (
 // warnings about the Pod, the latest last.
 func Of(d *appsv1.Deployment, pod *corev1.Pod, events []corev1.Event) Progress {
 	if d != nil && d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
-		if pod != nil {
+		if pod != nil && !Ended(pod) {
 			return Progress{State: StateTerminating}
 		}
 		return Progress{State: StateStopped}
@@ -80,6 +82,12 @@ func Of(d *appsv1.Deployment, pod *corev1.Pod, events []corev1.Event) Progress {
 		p.pullSecrets(events)
 	}
 	return p
+}
+
+// Ended tells that nothing of a Pod runs any more, as after an eviction. Kubernetes keeps
+// such Pods.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // withoutPod finds out why there is no Pod: the Deployment's condition quotes the
@@ -124,10 +132,24 @@ func condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition 
 	return nil
 }
 
-// waiting reasons that do not pass by themselves.
-var lasting = map[string]bool{
-	"ErrImageNeverPull": true, "InvalidImageName": true, "CreateContainerConfigError": true,
-	"ImagePullBackOff": true, "RunContainerError": true, "CreateContainerError": true, "RegistryUnavailable": true,
+// lasting are waiting reasons that do not pass by themselves; tried those for which the
+// kubelet tries again, with success where a registry or a worker was only busy.
+var (
+	lasting = map[string]bool{"ErrImageNeverPull": true, "InvalidImageName": true, "CreateContainerConfigError": true}
+	tried   = map[string]bool{
+		"ErrImagePull": true, "ImagePullBackOff": true, "RegistryUnavailable": true, "RunContainerError": true, "CreateContainerError": true,
+	}
+)
+
+// busy are parts of messages that tell of too much work; hopeless of what no new try
+// changes.
+var (
+	busy     = []string{"context deadline exceeded", "is reserved for", "QPS exceeded", "429", "timeout", "timed out", "connection re", "temporar"}
+	hopeless = []string{"not found", "denied", "unauthorized", "no such host", fullDisk}
+)
+
+func mentions(message string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(message, part) })
 }
 
 // containers reads the containers' states in the order in which they start.
@@ -183,11 +205,12 @@ func (p *Progress) trouble(s corev1.ContainerStatus) bool {
 		case lasting[w.Reason]:
 			p.State, p.Reason, p.Message, p.Certain, p.Container = StateFailed, w.Reason, w.Message, true, s.Name
 			return true
-		case w.Reason == "ErrImagePull":
-			// The first try; the next state says the same with less in it.
+		case tried[w.Reason]:
 			p.Reason, p.Message, p.Container = w.Reason, w.Message, s.Name
-			p.Certain = strings.Contains(w.Message, "not found") || strings.Contains(w.Message, "denied") || strings.Contains(w.Message, "unauthorized") || strings.Contains(w.Message, fullDisk)
-			if p.Certain {
+			pull := w.Reason != "RunContainerError" && w.Reason != "CreateContainerError"
+			p.Certain = mentions(w.Message, hopeless) || !pull && !mentions(w.Message, busy)
+			p.Doubtful = !p.Certain
+			if p.Certain || w.Reason != "ErrImagePull" { // the first try
 				p.State = StateFailed
 			}
 			return true
@@ -238,7 +261,11 @@ func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
 		return
 	}
 	p.Reason, p.Message = e.Reason, e.Message
-	if e.Reason == "FailedMount" && e.LastTimestamp.Sub(pod.CreationTimestamp.Time) > mountPatience {
+	switch {
+	case e.Reason != "FailedMount":
+	case mentions(e.Message, []string{"timed out", "deadline exceeded"}):
+		p.Doubtful = true // a volume on its way
+	case e.LastTimestamp.Sub(pod.CreationTimestamp.Time) > mountPatience:
 		p.State, p.Certain = StateFailed, true
 	}
 }

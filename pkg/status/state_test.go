@@ -91,21 +91,23 @@ func TestOf(t *testing.T) {
 	going := func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Now()) }
 	wired := inits(prepared, running(WireContainer))
 	for name, c := range map[string]struct {
-		d       *appsv1.Deployment
-		pod     *corev1.Pod
-		events  []corev1.Event
-		state   State
-		certain bool
-		cause   string // part of it; "-" for none
+		d        *appsv1.Deployment
+		pod      *corev1.Pod
+		events   []corev1.Event
+		state    State
+		certain  bool
+		doubtful bool
+		cause    string // part of it; "-" for none
 	}{
-		"stopped":         {d: deployment(0), state: StateStopped, cause: "-"},
-		"being stopped":   {d: deployment(0), pod: onWorker(), state: StateTerminating, cause: "-"},
-		"nothing known":   {state: StatePending, cause: "-"},
-		"no Pod yet":      {d: deployment(1), state: StatePending, cause: "-"},
-		"Pod Security":    {d: deployment(1, refused(`pods "r1-1" is forbidden: violates PodSecurity "baseline:latest"`)), state: StateFailed, certain: true, cause: "forbids privileged Pods"},
-		"quota":           {d: deployment(1, refused("exceeded quota: small")), state: StateFailed, certain: true, cause: "quota is used up (exceeded quota: small)"},
-		"another refusal": {d: deployment(1, refused("admission webhook denied it")), state: StateFailed, certain: true, cause: "refuses the Pod"},
-		"no worker yet":   {pod: &corev1.Pod{}, state: StatePending, cause: "-"},
+		"stopped":                 {d: deployment(0), state: StateStopped, cause: "-"},
+		"stopped, evicted before": {d: deployment(0), pod: onWorker(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), state: StateStopped, cause: "-"},
+		"being stopped":           {d: deployment(0), pod: onWorker(), state: StateTerminating, cause: "-"},
+		"nothing known":           {state: StatePending, cause: "-"},
+		"no Pod yet":              {d: deployment(1), state: StatePending, cause: "-"},
+		"Pod Security":            {d: deployment(1, refused(`pods "r1-1" is forbidden: violates PodSecurity "baseline:latest"`)), state: StateFailed, certain: true, cause: "forbids privileged Pods"},
+		"quota":                   {d: deployment(1, refused("exceeded quota: small")), state: StateFailed, certain: true, cause: "quota is used up (exceeded quota: small)"},
+		"another refusal":         {d: deployment(1, refused("admission webhook denied it")), state: StateFailed, certain: true, cause: "refuses the Pod"},
+		"no worker yet":           {pod: &corev1.Pod{}, state: StatePending, cause: "-"},
 		"unschedulable": {pod: func() *corev1.Pod {
 			p := &corev1.Pod{}
 			with(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available")(p)
@@ -126,10 +128,16 @@ func TestOf(t *testing.T) {
 		"booting":           {pod: onWorker(wired, devices(running("r1"))), state: StateBooting, cause: "-"},
 		"ready":             {pod: onWorker(wired, devices(running("r1")), with(corev1.PodReady, corev1.ConditionTrue, "", "")), state: StateReady, cause: "-"},
 		"host network":      {pod: onWorker(inits(prepared), devices(running("r1")), with(corev1.PodReady, corev1.ConditionTrue, "", "")), state: StateReady, cause: "-"},
-		"first pull":        {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "i/o timeout"))), state: StateStarting, cause: "its image cannot be pulled (i/o timeout)"},
+		"first pull":        {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "i/o timeout"))), state: StateStarting, doubtful: true, cause: "its image cannot be pulled (i/o timeout)"},
 		"no such image":     {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "manifest: not found"))), state: StateFailed, certain: true, cause: "cannot be pulled"},
 		"pull denied":       {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "unauthorized"))), state: StateFailed, certain: true, cause: "unauthorized"},
-		"pulls again":       {pod: onWorker(wired, devices(waiting("r1", "ImagePullBackOff", "Back-off pulling image"))), state: StateFailed, certain: true, cause: "its image cannot be pulled"},
+		"pulls again":       {pod: onWorker(wired, devices(waiting("r1", "ImagePullBackOff", "Back-off pulling image"))), state: StateFailed, doubtful: true, cause: "its image cannot be pulled"},
+		"pulls too often":   {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", "pull QPS exceeded"))), state: StateStarting, doubtful: true, cause: "cannot be pulled"},
+		"pulls again, why":  {pod: onWorker(wired, devices(waiting("r1", "ImagePullBackOff", `Back-off pulling image "frr:1": ErrImagePull: rpc error: 429 Too Many Requests`))), state: StateFailed, doubtful: true, cause: "cannot be pulled"},
+		"pulls in vain":     {pod: onWorker(wired, devices(waiting("r1", "ImagePullBackOff", `Back-off pulling image "frr:1": ErrImagePull: frr:1: not found`))), state: StateFailed, certain: true, cause: "cannot be pulled"},
+		"a busy worker":     {pod: onWorker(wired, devices(waiting("r1", "CreateContainerError", "context deadline exceeded"))), state: StateFailed, doubtful: true, cause: "the container cannot be made"},
+		"no such program":   {pod: onWorker(wired, devices(waiting("r1", "RunContainerError", "exec: \"/x\": no such file or directory"))), state: StateFailed, certain: true, cause: "the container cannot be started"},
+		"a volume attaches": {pod: onWorker(), events: []corev1.Event{event("FailedMount", "Unable to attach or mount volumes: unmounted volumes=[data]: timed out waiting for the condition", time.Minute)}, state: StatePulling, doubtful: true, cause: "a volume cannot be mounted"},
 		"full disk, first":  {pod: onWorker(wired, devices(waiting("r1", "ErrImagePull", noSpace))), state: StateFailed, certain: true, cause: "the worker's disk is full: remove what fills it"},
 		"full disk, again":  {pod: onWorker(wired, devices(waiting("r1", "ImagePullBackOff", "Back-off pulling image \"frr:1\": ErrImagePull: "+noSpace))), state: StateFailed, certain: true, cause: "the worker's disk is full"},
 		"full, c9s image":   {pod: onWorker(inits(waiting(WireContainer, "ErrImagePull", noSpace))), state: StateFailed, certain: true, cause: "the worker's disk is full"},
@@ -165,8 +173,8 @@ func TestOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Of(c.d, c.pod, c.events)
-			if got.State != c.state || got.Certain != c.certain {
-				t.Errorf("state %s, certain %v; want %s, %v", got.State, got.Certain, c.state, c.certain)
+			if got.State != c.state || got.Certain != c.certain || got.Doubtful != c.doubtful {
+				t.Errorf("state %s, certain %v, doubtful %v; want %s, %v, %v", got.State, got.Certain, got.Doubtful, c.state, c.certain, c.doubtful)
 			}
 			if cause := got.Cause(); c.cause == "-" && cause != "" || c.cause != "-" && !strings.Contains(cause, c.cause) {
 				t.Errorf("cause %q, want %q", cause, c.cause)
