@@ -169,7 +169,10 @@ func (f *execFlags) many(ctx context.Context, world IO, client *cluster.Client, 
 			return fail(err)
 		}
 	}
-	if failed {
+	switch {
+	case failed && len(results) == 1 && results[0].Error == "":
+		return exitCode(results[0].ExitCode) // as without -o
+	case failed:
 		return errFailed
 	}
 	return nil
@@ -240,7 +243,10 @@ func newLogs(world IO) *cobra.Command {
 			if tail >= 0 {
 				o.TailLines = &tail
 			}
-			return fail(client.Logs(ctx, found.Namespace, pod.Name, o, world.Out))
+			if err := client.Logs(ctx, found.Namespace, pod.Name, o, world.Out); ctx.Err() == nil {
+				return fail(err)
+			}
+			return exitCode(exitInterrupted)
 		},
 	}
 	f.add(cmd, world, "t")

@@ -19,6 +19,8 @@ const (
 	ExitOK      = 0
 	ExitFailure = 1 // diagnostics, or something failed
 	ExitUsage   = 2
+
+	exitInterrupted = 130 // a shell's 128 and SIGINT
 )
 
 // IO is what the command line has of the world.
