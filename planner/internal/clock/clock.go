@@ -2,15 +2,16 @@
 // time of day is the same at any time of day. Monotonic clocks, and so deadlines,
 // go on.
 //
-// Go asks the kernel's vDSO for the time (vdso(7)); the function there is
-// redirected, in this process's own copy of the page, to one that knows a single
-// instant. A debugger sets breakpoints in the same way, through /proc/self/mem
-// (proc_pid_mem(5)). Time namespaces would shift monotonic clocks only
+// Go asks the kernel's vDSO for the time (vdso(7)), by the address of the function
+// there, which its runtime keeps in a variable. That is changed to the address of a
+// function which knows a single instant. Its code goes to the end of the vDSO, in this
+// process's own copy of the page, where nothing else is: by /proc/self/mem
+// (proc_pid_mem(5)), as a debugger would. No code that other threads may be in the
+// middle of is written to. Time namespaces would shift monotonic clocks only
 // (time_namespaces(7)).
 package clock
 
 import (
-	"bufio"
 	"bytes"
 	"debug/elf"
 	"errors"
@@ -18,7 +19,9 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // Instant is the time of day that hooks see.
@@ -71,25 +74,76 @@ func pin(m memory, t time.Time) error {
 	if _, err := m.WriteAt(code, start+int64(place)); err != nil {
 		return err
 	}
-	_, err = m.WriteAt(jump(int64(place)-entry), start+entry)
-	return err
+	variable, err := holder(uint64(start + entry))
+	if err != nil {
+		return err
+	}
+	atomic.StoreUint64(variable, uint64(start)+uint64(place))
+	return nil
 }
 
-// mapping finds a mapping of this process by its name in /proc/self/maps, as the
-// addresses of its first byte and of the byte after its last.
-func mapping(name string) (start, end int64, err error) {
-	maps, err := os.Open("/proc/self/maps")
+// holder finds the one variable of this program with a value: in its data, or behind it
+// in what has no bytes in the file, a mapping without a name.
+func holder(value uint64) (*uint64, error) {
+	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	defer maps.Close()
-	for lines := bufio.NewScanner(maps); lines.Scan(); {
-		if strings.HasSuffix(lines.Text(), name) {
-			_, err := fmt.Sscanf(lines.Text(), "%x-%x", &start, &end)
-			return start, end, err
+	var found []*uint64
+	var behind uintptr
+	err = mappings(func(start, end uintptr, flags, name string) {
+		if name != program && (name != "" || start != behind) {
+			return
 		}
+		behind = end
+		if !strings.HasPrefix(flags, "rw") {
+			return
+		}
+		for address := start; address < end; address += 8 {
+			if word := *(**uint64)(unsafe.Pointer(&address)); atomic.LoadUint64(word) == value {
+				found = append(found, word)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
-	return 0, 0, fmt.Errorf("this process has no %s", name)
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%d variables have the address of the vDSO's function", len(found))
+	}
+	return found[0], nil
+}
+
+// mappings calls do for each line of /proc/self/maps, with the addresses of the first
+// byte and of the byte after the last.
+func mappings(do func(start, end uintptr, flags, name string)) error {
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(maps)) {
+		var start, end uintptr
+		var flags, offset, device, name string
+		var inode uint64
+		if n, err := fmt.Sscanf(line, "%x-%x %s %s %s %d %s", &start, &end, &flags, &offset, &device, &inode, &name); n < 6 {
+			return fmt.Errorf("reading /proc/self/maps: %w", err)
+		}
+		do(start, end, flags, name)
+	}
+	return nil
+}
+
+// mapping finds a mapping of this process by its name.
+func mapping(name string) (start, end int64, err error) {
+	err = mappings(func(from, to uintptr, _, n string) {
+		if n == name {
+			start, end = int64(from), int64(to)
+		}
+	})
+	if err == nil && end == 0 {
+		err = fmt.Errorf("this process has no %s", name)
+	}
+	return start, end, err
 }
 
 // symbol finds a function in an ELF image, as its offset.

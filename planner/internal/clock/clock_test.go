@@ -64,7 +64,7 @@ func probe() error {
 }
 
 // TestPin: the wall clock stands, in every thread; the monotonic one and deadlines
-// go on. Again and again, since the code is changed while others run it.
+// go on. Again and again, since others look at the clock meanwhile.
 func TestPin(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

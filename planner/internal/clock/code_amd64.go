@@ -24,9 +24,3 @@ func pinned(second int64) []byte {
 		0xc3, // ret
 	)
 }
-
-// jump is a jump over a distance from its own first byte.
-func jump(distance int64) []byte {
-	const size = 5
-	return binary.LittleEndian.AppendUint32([]byte{0xe9}, uint32(int32(distance-size)))
-}

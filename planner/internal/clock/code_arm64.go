@@ -23,8 +23,3 @@ func pinned(second int64) []byte {
 	}
 	return binary.LittleEndian.AppendUint64(code, uint64(second))
 }
-
-// jump is a branch over a distance from its own first byte.
-func jump(distance int64) []byte {
-	return binary.LittleEndian.AppendUint32(nil, 0x14000000|uint32(distance/4)&0x03ffffff)
-}
