@@ -65,6 +65,11 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"render", demoTopo, "--map-file", "nothing"}, ExitUsage, "write FROM=TO"},
 		{[]string{"render", demoTopo, "--planner", "magic"}, ExitUsage, "use auto, hooks or builtin"},
 		{[]string{"graph", demoTopo, "-o", "png"}, ExitUsage, "use mermaid, dot or html"},
+		{[]string{"render", demoTopo, "-o", "yaml"}, ExitUsage, "it names a folder"},
+		{[]string{"render", demoTopo, "-o", filepath.Join(empty, "manifests.yaml")}, ExitUsage, "for one file write 'c9s render ... >"},
+		{[]string{"render", ""}, ExitUsage, "an argument is empty"},
+		{[]string{"validate", ""}, ExitUsage, "an argument is empty"},
+		{[]string{"destroy", ""}, ExitUsage, "an argument is empty"},
 		{[]string{"kinds", "-o", "xml"}, ExitUsage, "use json or wide"},
 		{[]string{"plan", demoTopo, "-o", "xml"}, ExitUsage, "use yaml or json"},
 		{[]string{"validate", demoTopo, "-o", "xml"}, ExitUsage, "use json"},
@@ -218,6 +223,60 @@ func TestFeatures(t *testing.T) {
 }
 
 // TestFolder renders into a folder again and again, as a user who edits would.
+// A bind of the lab's own folder does not take what was rendered into it along: the
+// same bytes again, and no Secret in a ConfigMap.
+func TestRenderIntoABoundFolder(t *testing.T) {
+	for _, output := range []string{"out", ".", "deep/er"} {
+		dir := t.TempDir()
+		text := "name: own\ntopology:\n  nodes:\n    R1: {kind: linux, image: alpine:3, license: lic.key, binds: ['.:/work']}\n"
+		for name, data := range map[string]string{"own.clab.yml": text, "lic.key": "LICENCE-4711", "deep/mine.txt": "kept"} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := filepath.Join(dir, output)
+		var before string
+		for i := range 3 {
+			_, stderr, code := run(t, "render", filepath.Join(dir, "own.clab.yml"), "-o", out, "--planner", "builtin")
+			if code != ExitOK {
+				t.Fatal(stderr)
+			}
+			node, err := os.ReadFile(filepath.Join(out, "nodes", "r1.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 && (before != string(node) || !strings.Contains(stderr, " 0 files written")) {
+				t.Errorf("-o %s: the next render is another one: %s", output, stderr)
+			}
+			before = string(node)
+			if !strings.Contains(before, "kept") || strings.Contains(before, "secrets_lab.yaml") || strings.Contains(before, "4711") {
+				t.Errorf("-o %s: the node's files are\n%s", output, before)
+			}
+		}
+	}
+}
+
+// A folder holds one lab.
+func TestFolderOfAnotherLab(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "m")
+	if _, stderr, code := runWith(t, oneNode, "render", "-", "-o", out); code != ExitOK {
+		t.Fatal(stderr)
+	}
+	_, stderr, code := runWith(t, strings.Replace(oneNode, "name: one", "name: two", 1), "render", "-", "-o", out)
+	if code != ExitFailure || !strings.Contains(stderr, `holds the lab "one", and this is "two"`) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if err := os.WriteFile(filepath.Join(out, "lab.yaml"), []byte("<<<<<<< HEAD\na: b\n=======\na: c\n>>>>>>> x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := runWith(t, oneNode, "render", "-", "-o", out); code != ExitFailure || !strings.Contains(stderr, "resolve its conflict") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
 func TestFolder(t *testing.T) {
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	topo := filepath.Join(dir, "t.clab.yml")

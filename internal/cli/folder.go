@@ -13,11 +13,14 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/render/own"
 	"go.yaml.in/yaml/v3"
 )
 
 // folderState is what an earlier render left in a folder that the next one keeps.
 type folderState struct {
+	// lab is the name of the lab that the folder holds, "" for none.
+	lab         string
 	allocations *lab.Allocations
 	wireKey     []byte
 }
@@ -35,6 +38,7 @@ func readFolder(dir string) (folderState, error) {
 	}
 	err := eachDocument(filepath.Join(dir, "lab.yaml"), func(d document) {
 		if d.Kind == "ConfigMap" && strings.HasPrefix(d.Metadata.Name, render.AllocationsName(0)) {
+			state.lab = d.Metadata.Annotations[own.AnnotationLabName]
 			for _, text := range d.Data {
 				parts = append(parts, struct {
 					name string
@@ -44,7 +48,7 @@ func readFolder(dir string) (folderState, error) {
 		}
 	})
 	if err != nil {
-		return state, err
+		return state, fmt.Errorf("%w\n%s has the addresses and ids that the lab's nodes and links keep: restore it, or resolve its conflict (either side will do; the next render completes it)", err, filepath.Join(dir, "lab.yaml"))
 	}
 	slices.SortFunc(parts, func(a, b struct {
 		name string
@@ -77,7 +81,8 @@ func readFolder(dir string) (folderState, error) {
 type document struct {
 	Kind     string `yaml:"kind"`
 	Metadata struct {
-		Name string `yaml:"name"`
+		Name        string            `yaml:"name"`
+		Annotations map[string]string `yaml:"annotations"`
 	} `yaml:"metadata"`
 	Data map[string]string `yaml:"data"`
 }

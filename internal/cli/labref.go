@@ -49,6 +49,9 @@ func (f *labRef) find(ctx context.Context, world IO, args []string) (*cluster.Cl
 	name := ""
 	ref := f.topo
 	if len(args) > 0 {
+		if err := notEmpty(args); err != nil {
+			return nil, none, err
+		}
 		if f.topo != "" {
 			return nil, none, fmt.Errorf("the lab is given twice: %q and --topo %q", args[0], f.topo)
 		}

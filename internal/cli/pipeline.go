@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,9 +59,18 @@ func (f *topoFlags) ref(args []string) (string, error) {
 		return "", fmt.Errorf("the topology is given twice: %q and --topo %q", args[0], f.topo)
 	}
 	if len(args) > 0 {
-		return args[0], nil
+		return args[0], notEmpty(args)
 	}
 	return f.topo, nil
+}
+
+// notEmpty refuses an argument without a letter, as of a variable that is not set: it
+// would stand for the topology in the working directory.
+func notEmpty(args []string) error {
+	if slices.Contains(args, "") {
+		return errors.New("an argument is empty: name a topology, or leave it out for the one in this folder")
+	}
+	return nil
 }
 
 // compiled is the outcome of parse and compile.
@@ -156,7 +166,7 @@ func (f *topoFlags) loadPolicy(src *topology.Source) (*policy.Policy, []diag.Dia
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("reading the policy file (--policy): %w", err)
 	}
 	p, diags := policy.Load(filepath.ToSlash(name), data)
 	return p, diags, nil
@@ -246,6 +256,7 @@ func planNodes(ctx context.Context, p plan.Planner, l *lab.Lab, only map[string]
 	for _, n := range l.Nodes {
 		if pl := plans[n.Name]; pl != nil {
 			diags.Append(pl.Diagnostics)
+			diags.Append(plan.CheckLicense(pl, n))
 		}
 	}
 	return plans, diags.All(), nil

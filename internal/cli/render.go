@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -82,6 +84,20 @@ a folder has them in secrets/, which keeps itself out of Git.`,
 	return cmd
 }
 
+// notAFormat refuses a folder whose name is meant otherwise, unless it is there.
+func notAFormat(output string) error {
+	if info, err := os.Stat(output); err == nil && info.IsDir() {
+		return nil
+	}
+	switch ext := filepath.Ext(output); {
+	case output == "yaml" || output == "json":
+		return fmt.Errorf("--output %s: it names a folder, and --format the format; for a folder of that name write ./%[1]s", output)
+	case ext == ".yaml" || ext == ".yml" || ext == ".json":
+		return fmt.Errorf("--output %s: it names a folder; for one file write 'c9s render ... > %[1]s'", output)
+	}
+	return nil
+}
+
 func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	ref, err := f.ref(args)
 	if err != nil {
@@ -92,6 +108,9 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	}
 	if f.output == "-" { // as kubectl and kustomize have it
 		f.output = ""
+	}
+	if err := notAFormat(f.output); err != nil {
+		return err
 	}
 	if f.output != "" && f.format != "yaml" {
 		return errors.New("--format json is for standard output; a folder holds YAML")
@@ -112,6 +131,9 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 		return err
 	}
 	defer c.source.Close()
+	if c.lab != nil && previous.lab != "" && previous.lab != c.lab.Name {
+		return fail(fmt.Errorf("folder %s holds the lab %q, and this is %q: choose another folder, or remove that one first if the lab has a new name; nothing was written", f.output, previous.lab, c.lab.Name))
+	}
 	key := previous.wireKey
 	if key == nil && (f.withSecrets || f.output != "") {
 		key = newWireKey()

@@ -38,6 +38,9 @@ problem at once, each with file, line and column, and what to do about it.`,
 			if f.topo != "" {
 				args = append(args, f.topo)
 			}
+			if err := notEmpty(args); err != nil {
+				return err
+			}
 			if len(args) == 0 {
 				args = []string{""}
 			}
@@ -81,7 +84,7 @@ func (f *labFlags) validate(ctx context.Context, world IO, ref string, quiet boo
 		if _, isFailure := err.(failure); !isFailure {
 			return v, err
 		}
-		v.Diagnostics = append(v.Diagnostics, diag.Diagnostic{Code: "topology-source", Severity: diag.Error, Pos: diag.Pos{File: ref}, Message: err.Error(), Hint: "name a topology file"})
+		v.Diagnostics = append(v.Diagnostics, diag.Diagnostic{Code: "topology-source", Severity: diag.Error, Pos: diag.Pos{File: ref}, Message: err.Error()})
 		if !quiet {
 			report(world, v.Diagnostics)
 		}

@@ -38,6 +38,8 @@ type Pool[V comparable] struct {
 	// false for a value outside the pool.
 	At    func(i uint64) V
 	Index func(v V) (i uint64, ok bool)
+	// Larger says how a user makes the pool larger; "" for no way.
+	Larger string
 	// Reserved values are given to nobody who did not write them.
 	Reserved []V
 }
@@ -110,7 +112,11 @@ func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V,
 			i, ok = free(p, c, taken)
 		}
 		if !ok {
-			diags.Errorf(CodeExhausted, c.Pos, "make the pool larger, or the lab smaller",
+			hint := "make the lab smaller"
+			if p.Larger != "" {
+				hint = p.Larger + ", or " + hint
+			}
+			diags.Errorf(CodeExhausted, c.Pos, hint,
 				"the pool of %s has %d to give, and the lab needs more", p.Name, p.toGive())
 			return r
 		}

@@ -220,7 +220,7 @@ func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir,
 		return nil, false
 	}
 	d := &lab.Dir{Mode: stagedMode(info.Mode())}
-	ok := s.walk(root, "", d, written, pos, what, 0)
+	ok := s.walk(root, "", d, written, pos, what, 0, map[string]bool{})
 	slices.SortFunc(d.Entries, func(a, b lab.DirEntry) int { return strings.Compare(a.Path, b.Path) })
 	s.warnOutside(d, written, pos, what)
 	return d, ok
@@ -245,7 +245,29 @@ func (s *stager) warnOutside(d *lab.Dir, written string, pos diag.Pos, what stri
 		"%s %q: the symbolic link %s leads to %s, which is not in the folder%s; the node looks for that in its own files", what, written, outside[0].Path, outside[0].Link, more)
 }
 
-func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos, what string, depth int) bool {
+// renderedList is the list that render leaves of the files it wrote into a folder.
+const renderedList = ".c9s-manifest"
+
+// rendered adds the files that an earlier render wrote into a folder, if it did, to
+// those that are left out: a render would grow by the one before it, and have its
+// Secrets in a ConfigMap.
+func rendered(folder string, leftOut map[string]bool) {
+	list := filepath.Join(folder, renderedList)
+	data, err := os.ReadFile(list)
+	if err != nil {
+		return
+	}
+	leftOut[list] = true
+	for line := range strings.Lines(string(data)) {
+		if _, name, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "  "); ok {
+			leftOut[filepath.Join(folder, filepath.FromSlash(name))] = true
+		}
+	}
+}
+
+// walk stages what is in root/rel; leftOut is added to.
+func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos, what string, depth int, leftOut map[string]bool) bool {
+	rendered(filepath.Join(root, rel), leftOut)
 	entries, err := os.ReadDir(filepath.Join(root, rel))
 	if err != nil {
 		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q cannot be read: %v", what, written, unwrapPath(err))
@@ -268,6 +290,9 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 		}
 		name := path.Join(filepath.ToSlash(rel), e.Name())
 		full := filepath.Join(root, filepath.FromSlash(name))
+		if leftOut[full] {
+			continue
+		}
 		if e.Type()&fs.ModeSymlink != 0 {
 			target, err := os.Readlink(full)
 			if err != nil {
@@ -282,8 +307,12 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 		case err != nil:
 			s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
 		case info.IsDir():
+			at := len(d.Entries)
 			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: stagedMode(info.Mode())})
-			ok = s.walk(root, filepath.FromSlash(name), d, written, pos, what, depth+1) && ok
+			ok = s.walk(root, filepath.FromSlash(name), d, written, pos, what, depth+1, leftOut) && ok
+			if len(d.Entries) == at+1 && holdsOf(full, leftOut) {
+				d.Entries = d.Entries[:at] // a render made it
+			}
 		case !info.Mode().IsRegular():
 			s.c.diags.Warnf(CodeFileUnreadable, pos, "take it out of the folder if the node does not need it", "%s %q: %s is neither a file nor a folder and is left out", what, written, name)
 		default:
@@ -297,6 +326,16 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 		}
 	}
 	return ok
+}
+
+// holdsOf tells that something in a folder, or below, is left out.
+func holdsOf(folder string, leftOut map[string]bool) bool {
+	for name := range leftOut {
+		if strings.HasPrefix(name, folder+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
 }
 
 // fromDisk is the payload of a file on disk. Keys and licences keep their mode as it

@@ -27,23 +27,36 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.kept.Write(p)
 }
 
-// tailBuffer keeps the end of what is written.
-type tailBuffer struct {
-	data  []byte
-	limit int
+// endsBuffer keeps the beginning and the end of what is written, half of limit each:
+// a crash says what it is first, other programs last.
+type endsBuffer struct {
+	head, tail []byte
+	limit      int
+	cut        bool
 }
 
-func (b *tailBuffer) Write(p []byte) (int, error) {
-	b.data = append(b.data, p...)
-	if extra := len(b.data) - b.limit; extra > 0 {
-		b.data = append(b.data[:0], b.data[extra:]...)
+func (b *endsBuffer) Write(p []byte) (int, error) {
+	n := len(p)
+	half := b.limit / 2
+	if room := half - len(b.head); room > 0 {
+		b.head = append(b.head, p[:min(room, len(p))]...)
+		p = p[min(room, len(p)):]
 	}
-	return len(p), nil
+	b.tail = append(b.tail, p...)
+	if extra := len(b.tail) - half; extra > 0 {
+		b.tail = append(b.tail[:0], b.tail[extra:]...)
+		b.cut = true
+	}
+	return n, nil
 }
 
 // String is the end of a message: "; it said: ...", "" for nothing.
-func (b *tailBuffer) String() string {
-	text := strings.TrimSpace(strings.ToValidUTF8(string(b.data), "?"))
+func (b *endsBuffer) String() string {
+	between := ""
+	if b.cut {
+		between = "\n[...]\n"
+	}
+	text := strings.TrimSpace(strings.ToValidUTF8(string(b.head)+between+string(b.tail), "?"))
 	if text == "" {
 		return ""
 	}

@@ -54,7 +54,8 @@ func TestCache(t *testing.T) {
 		}
 	}
 	ask(3)                 // what cannot be read is planned again
-	n.Kind = "nokia_srsim" // needs a licence: an error, which is not kept
+	n.Kind = "nokia_srsim" // a card twice: an error, which is not kept
+	n.Components = []lab.Component{{Slot: "A"}, {Slot: "A"}}
 	ask(4)
 	ask(5)
 }

@@ -84,6 +84,7 @@ func TestDiagnostics(t *testing.T) {
 				tt.change(l, n)
 			}
 			p := planOf(t, l)
+			p.Diagnostics = append(p.Diagnostics, CheckLicense(p, n)...)
 			if got := codes(p); got != tt.codes {
 				t.Fatalf("codes %q, want %q: %v", got, tt.codes, p.Diagnostics)
 			}

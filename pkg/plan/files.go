@@ -1,6 +1,11 @@
 package plan
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
 
 // files stages the kind's own files.
 func (d *draft) files() {
@@ -30,18 +35,25 @@ func (d *draft) files() {
 	}
 }
 
-// license stages the node's licence, or tells that it is missing.
+// CheckLicense tells that a node's licence is missing, whoever planned it.
+func CheckLicense(p *Plan, n *lab.Node) []diag.Diagnostic {
+	var problems diag.List
+	switch {
+	case n.License != nil:
+	case p.Needs.License == "required":
+		problems.Errorf(CodeLicenseRequired, n.Pos, "add license: with the path of the licence file",
+			"node %q: kind %s does not start without a licence", n.Name, p.Kind)
+	case p.Needs.License == "warn":
+		problems.Warnf(CodeLicenseRequired, n.Pos, "add license:, or use an image that holds one",
+			"node %q: kind %s needs a licence", n.Name, p.Kind)
+	}
+	return problems.All()
+}
+
+// license stages the node's licence.
 func (d *draft) license() {
 	n, rule := d.node, d.kind.License
 	if n.License == nil {
-		switch rule.Policy {
-		case "required":
-			d.problems.Errorf(CodeLicenseRequired, n.Pos, "add license: with the path of the licence file",
-				"node %q: kind %s does not start without a licence", n.Name, d.kind.Name)
-		case "warn":
-			d.problems.Warnf(CodeLicenseRequired, n.Pos, "add license:, or use an image that holds one",
-				"node %q: kind %s needs a licence", n.Name, d.kind.Name)
-		}
 		return
 	}
 	ref := *n.License

@@ -199,7 +199,7 @@ func (h *Hooks) run(ctx context.Context, workspace string, input []byte) ([]byte
 	cmd.Env = []string{"HOME=" + workspace, "TMPDIR=" + filepath.Join(workspace, "tmp"), "TZ=UTC", "LANG=C.UTF-8"}
 	cmd.Stdin = bytes.NewReader(input)
 	out := &boundedBuffer{limit: h.maximum, full: cancel}
-	tail := &tailBuffer{limit: stderrTail}
+	tail := &endsBuffer{limit: stderrTail}
 	cmd.Stdout, cmd.Stderr = out, tail
 	ownGroup(cmd)
 	cmd.Cancel = func() error { return killGroup(cmd) }

@@ -2,8 +2,10 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -41,7 +43,7 @@ func Open(ctx context.Context, ref string, stdin io.Reader) (*Source, error) {
 		ref = "."
 	}
 	if ref == "-" {
-		data, err := io.ReadAll(io.LimitReader(stdin, fetch.MaxSize))
+		data, err := readAll(ctx, func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil })
 		if err != nil {
 			return nil, fmt.Errorf("reading the topology from standard input: %w", err)
 		}
@@ -54,7 +56,7 @@ func Open(ctx context.Context, ref string, stdin io.Reader) (*Source, error) {
 				return nil, err
 			}
 		}
-		return openFile(ref)
+		return openFile(ctx, ref)
 	}
 	if strings.HasPrefix(ref, "s3://") {
 		return nil, fmt.Errorf("%s: S3 is not supported; download the file and pass its path", ref)
@@ -69,19 +71,57 @@ func Open(ctx context.Context, ref string, stdin io.Reader) (*Source, error) {
 		}
 		return &Source{Name: ref, Base: path.Base(u.Path), Data: data}, nil
 	}
-	return nil, err
+	return nil, fmt.Errorf("%s: %w; name a topology file, a folder with one, a URL or a Git repository", ref, unwrapPath(err))
 }
 
-func openFile(name string) (*Source, error) {
-	data, err := os.ReadFile(name)
+func openFile(ctx context.Context, name string) (*Source, error) {
+	data, err := readAll(ctx, func() (io.ReadCloser, error) { return os.Open(name) })
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading %s: %w", name, unwrapPath(err))
 	}
 	dir, err := filepath.Abs(filepath.Dir(name))
 	if err != nil {
 		return nil, err
 	}
 	return &Source{Name: filepath.ToSlash(filepath.Clean(name)), Base: filepath.Base(name), Dir: dir, Data: data}, nil
+}
+
+// readAll reads a topology of at most fetch.MaxSize bytes. A pipe that nobody writes to
+// is waited for until ctx ends.
+func readAll(ctx context.Context, open func() (io.ReadCloser, error)) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		r, err := open()
+		if err != nil {
+			done <- result{nil, err}
+			return
+		}
+		defer r.Close()
+		data, err := io.ReadAll(io.LimitReader(r, fetch.MaxSize+1))
+		if err == nil && len(data) > fetch.MaxSize {
+			err = fmt.Errorf("it is longer than %d bytes", fetch.MaxSize)
+		}
+		done <- result{data, err}
+	}()
+	select {
+	case r := <-done:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// unwrapPath leaves out of an error of the file system which file it is.
+func unwrapPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 func openRepo(ctx context.Context, repo fetch.Repo) (*Source, error) {
@@ -103,7 +143,7 @@ func openRepo(ctx context.Context, repo fetch.Repo) (*Source, error) {
 				return nil, fmt.Errorf("%s: %w", repo.URL, err)
 			}
 		}
-		return openFile(name)
+		return openFile(ctx, name)
 	}()
 	if err != nil {
 		cleanup()

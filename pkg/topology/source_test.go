@@ -1,6 +1,9 @@
 package topology
 
 import (
+	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -8,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const tiny = "name: tiny\ntopology:\n  nodes:\n    r1: {kind: linux, image: alpine:3}\n"
@@ -88,5 +94,30 @@ func TestOpenGitRepository(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), "file://"+filepath.Join(dir, "none.git"), nil); err == nil {
 		t.Error("a repository that is not there gives no error")
+	}
+}
+
+// endless is a file that never ends.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// What never comes or never ends is not waited for, nor kept.
+func TestOpenEndless(t *testing.T) {
+	if _, err := Open(t.Context(), "-", endless{}); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("an endless standard input: %v", err)
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe.clab.yml")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip("no named pipes here:", err)
+	}
+	silent, other := io.Pipe()
+	defer other.Close()
+	for name, ref := range map[string]string{"standard input": "-", "a named pipe": pipe} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if _, err := Open(ctx, ref, silent); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s that nobody writes to: %v", name, err)
+		}
+		cancel()
 	}
 }
