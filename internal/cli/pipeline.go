@@ -275,9 +275,12 @@ func parsePairs(flag string, values []string) (map[string]string, error) {
 	return out, nil
 }
 
-// completeTopo offers topology files as the argument.
-func completeTopo(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"yml", "yaml"}, cobra.ShellCompDirectiveFilterFileExt
+// completeTopo offers topology files as the argument, once where a command takes one.
+func completeTopo(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 && cmd.ValidateArgs(append(args, "another")) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []string{"yml", "yaml", "gotmpl"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 // completeNodes offers the nodes of the topology on the command line, as far as it

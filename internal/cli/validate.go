@@ -50,6 +50,7 @@ problem at once, each with file, line and column, and what to do about it.`,
 	f.topoFlags.add(cmd)
 	f.addPlanner(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machine-readable output")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -41,6 +41,22 @@ const (
 	CodePlannerTimeout diag.Code = "planner-timeout"
 	// CodePlannerVersion is a planner program that speaks another version.
 	CodePlannerVersion diag.Code = "planner-version"
+
+	// The codes of planning by containerlab's own hooks.
+
+	// CodeHookFailed is a hook that returned an error or panicked.
+	CodeHookFailed diag.Code = "hook-failed"
+	// CodeHookComplained is a hook that logged an error and went on.
+	CodeHookComplained diag.Code = "hook-complained"
+	// CodeHookIncomplete is a kind that goes on to configure the device over the
+	// network.
+	CodeHookIncomplete diag.Code = "hook-incomplete"
+	// CodeHookAssumption is what only a running device can answer.
+	CodeHookAssumption diag.Code = "hook-assumption"
+	// CodeStartupConfigLost is a startup-config of which nothing is left.
+	CodeStartupConfigLost diag.Code = "startup-config-lost"
+	// CodeCertificateStandIn is a file with a stand-in for the node's certificate.
+	CodeCertificateStandIn diag.Code = "certificate-stand-in"
 )
 
 // Codes describes every code that this package and package kinds use.
@@ -62,6 +78,12 @@ func Codes() map[diag.Code]string {
 		CodePlannerFailed:         "The planner program gave no usable answer.",
 		CodePlannerTimeout:        "The planner program did not answer in time.",
 		CodePlannerVersion:        "The planner program speaks another version of the protocol.",
+		CodeHookFailed:            "containerlab's own hook for the kind returned an error or panicked.",
+		CodeHookComplained:        "containerlab's own hook for the kind logged an error and went on.",
+		CodeHookIncomplete:        "containerlab goes on to configure the device over the network after its start, which is not done.",
+		CodeHookAssumption:        "What only a running device can answer, as its version, was assumed.",
+		CodeStartupConfigLost:     "Nothing of the startup-config is left in what the hooks made of it.",
+		CodeCertificateStandIn:    "A generated file holds a stand-in for the node's certificate, which is issued at deploy.",
 		kinds.CodeKindFile:        "A file of a kind catalogue cannot be used.",
 		kinds.CodeInterfaceName:   "The kind has no interface of this name.",
 	}

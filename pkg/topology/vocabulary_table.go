@@ -102,7 +102,7 @@ var vocabulary = []Field{
 	{"node.stages.STAGE.exec[].command", Supported, "The command.", "Same.", "exec:\n  - command: touch /tmp/up"},
 	{"node.stages.STAGE.exec[].target", Supported, "container (default) or host.", "host is left out with a warning: c9s runs nothing on your machine or on the worker.", ""},
 	{"node.stages.STAGE.exec[].phase", Supported, "on-enter (default) or on-exit.", "Same.", ""},
-	{"node.dns", Supported, "Resolver configuration.", "The Pod's dnsConfig.", "dns:\n  servers: [1.1.1.1]"},
+	{"node.dns", Supported, "Resolver configuration.", "Servers: a resolv.conf in the device; search and options: the Pod's dnsConfig.", "dns:\n  servers: [1.1.1.1]"},
 	{"node.dns.servers", Supported, "Name servers.", "They replace the cluster's.", ""},
 	{"node.dns.options", Supported, "Resolver options.", "Same.", "dns:\n  options: [\"ndots:1\"]"},
 	{"node.dns.search", Supported, "Search domains.", "Same.", ""},

@@ -119,7 +119,7 @@ func (r *run) content(f *plan.File, content []byte, refs map[string]lab.FileRef)
 		return
 	}
 	if r.certs.within(content) {
-		r.warn("certificate-stand-in", "issue the certificate on the device", "the generated %s of kind %s holds a stand-in for the node's certificate", f.Path, r.node.Kind)
+		r.warn(plan.CodeCertificateStandIn, "issue the certificate on the device", "the generated %s of kind %s holds a stand-in for the node's certificate", f.Path, r.node.Kind)
 	}
 	f.Content = content
 }
@@ -284,13 +284,13 @@ func (r *run) steps() error {
 			step.Name = "write " + op.Copy.Path
 			step.Write = &plan.WriteStep{Path: op.Copy.Path, Mode: 0o644, Content: op.Copy.Content}
 			if r.certs.within(op.Copy.Content) || bytes.Contains(op.Copy.Content, []byte("c9s stands in")) {
-				r.warn("certificate-stand-in", "issue the certificate on the device", "the configuration that kind %s loads holds a stand-in for the node's certificate", r.node.Kind)
+				r.warn(plan.CodeCertificateStandIn, "issue the certificate on the device", "the configuration that kind %s loads holds a stand-in for the node's certificate", r.node.Kind)
 			}
 		case op.Stdin != nil:
 			step.CLI = &plan.CLIStep{Lines: strings.Split(strings.TrimRight(string(op.Stdin), "\n"), "\n")}
 		case c != nil && c.question:
 			if c.assumes != "" {
-				r.warn("hook-assumption", "", "kind %s is planned for %s, which cannot be asked for yet", r.node.Kind, c.assumes)
+				r.warn(plan.CodeHookAssumption, "", "kind %s is planned for %s, which cannot be asked for yet", r.node.Kind, c.assumes)
 			}
 			continue
 		case c != nil:
@@ -334,6 +334,6 @@ func (r *run) warn(code diag.Code, hint, format string, args ...any) {
 // incomplete says that PostDeploy was cut off where it talks to the device.
 func (r *run) incomplete() {
 	r.cutOff = true
-	r.warn("hook-incomplete", "configure the device over its own management interface",
+	r.warn(plan.CodeHookIncomplete, "configure the device over its own management interface",
 		"kind %s goes on to configure the device over the network, which is not part of the plan", r.node.Kind)
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
 // Complaints are the errors that hooks log and go on: a plan without the
@@ -41,7 +42,7 @@ func (c *complaints) take() []string {
 // lost warns of what hooks swallow: errors that they log or drop.
 func (r *run) lost() error {
 	for _, line := range Complaints.take() {
-		r.warn("hook-complained", "see whether the plan has what it is about", "containerlab's hook of kind %s goes on after an error: %s", r.node.Kind, line)
+		r.warn(plan.CodeHookComplained, "see whether the plan has what it is about", "containerlab's hook of kind %s goes on after an error: %s", r.node.Kind, line)
 	}
 	cfg := r.node.StartupConfig
 	if cfg == nil || r.node.SuppressStartupConfig || r.cutOff {
@@ -52,7 +53,7 @@ func (r *run) lost() error {
 		return err
 	}
 	if lines := tellingLines(text); len(lines) > 0 && !r.uses(cfg.File.Digest, lines) {
-		r.warn("startup-config-lost", "correct it for this kind: a template may use fields that the kind does not have",
+		r.warn(plan.CodeStartupConfigLost, "correct it for this kind: a template may use fields that the kind does not have",
 			"nothing of the startup-config of node %q is in the plan that containerlab's hook of kind %s has made", r.node.Name, r.node.Kind)
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	rand2 "math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -106,12 +108,28 @@ func Plan(req *plan.Request) (*plan.Plan, error) {
 			r.runtime.Phase = step.phase
 		}
 		if err := guarded(step.do); err != nil {
-			r.refuse("hook-failed", "correct what the hook complains of, or plan with --planner builtin",
-				"node %q: containerlab's hook %s of kind %s failed: %v", n.Name, step.phase, n.Kind, err)
+			r.refuse(plan.CodeHookFailed, "correct what the hook complains of, or plan with --planner builtin",
+				"node %q: containerlab's hook %s of kind %s failed: %s", n.Name, step.phase, n.Kind, inOrder(err.Error()))
 			return r.plan, nil
 		}
 	}
 	return r.plan, r.convert()
+}
+
+// inOrder sorts what a message lists after "any of": hooks list what they keep in maps,
+// in another order each time.
+func inOrder(message string) string {
+	const before = "any of "
+	start := strings.LastIndex(message, before)
+	if start < 0 {
+		return message
+	}
+	start += len(before)
+	list := message[start:]
+	end := len(strings.TrimRight(list, ".)]\"' \n"))
+	names := strings.Split(list[:end], ", ")
+	slices.Sort(names)
+	return message[:start] + strings.Join(names, ", ") + list[end:]
 }
 
 // refusedKinds cannot be planned by hooks: why, and what to do.
