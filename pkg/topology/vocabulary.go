@@ -87,17 +87,18 @@ func Vocabulary() []Field { return slices.Clone(vocabulary) }
 // too. Without a match it returns the nearest path.
 func Lookup(name string) (found []Field, nearest string) {
 	name = canonicalPath(name)
+	want := strings.Split(name, ".")
 	var all []string
 	for _, f := range vocabulary {
 		all = append(all, f.Path)
-		if f.Path == name {
+		have := strings.Split(f.Path, ".")
+		if len(have) < len(want) || !slices.EqualFunc(have[len(have)-len(want):], want, sameSegment) {
+			continue
+		}
+		if len(have) == len(want) {
 			return []Field{f}, ""
 		}
-	}
-	for _, f := range vocabulary {
-		if strings.HasSuffix(f.Path, "."+name) {
-			found = append(found, f)
-		}
+		found = append(found, f)
 	}
 	if len(found) > 0 {
 		return found, ""
@@ -106,6 +107,13 @@ func Lookup(name string) (found []Field, nearest string) {
 		all = append(all, p[strings.LastIndex(p, ".")+1:])
 	}
 	return nil, Nearest(name, all)
+}
+
+// sameSegment compares a segment of the vocabulary with a written one: "components[]"
+// is also written without the brackets, and STAGE is any stage.
+func sameSegment(have, want string) bool {
+	return have == want || strings.TrimSuffix(have, "[]") == strings.TrimSuffix(want, "[]") ||
+		have == strings.ToUpper(have) && strings.ToLower(have) != have && want != ""
 }
 
 // canonicalPath turns a path as a file has it into the vocabulary's spelling.

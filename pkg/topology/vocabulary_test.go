@@ -77,6 +77,10 @@ func TestLookup(t *testing.T) {
 		{"links.mtu", "", []string{"link.mtu"}},
 		{"mtu", "", []string{"mgmt.mtu", "link.mtu"}},
 		{"certificate.issue", "", []string{"node.certificate.issue"}},
+		{"stages.create.wait-for", "", []string{"node.stages.STAGE.wait-for"}},
+		{"topology.nodes.r1.stages.create.exec.command", "", []string{"node.stages.STAGE.exec[].command"}},
+		{"components.mda.slot", "", []string{"node.components[].mda[].slot"}},
+		{"topology.links.endpoints.mac", "", []string{"link.endpoints[].mac"}},
 		{"bind", "binds", nil},
 		{"xyzzyxyzzy", "", nil},
 	}
