@@ -5,6 +5,7 @@ package diag
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -125,16 +126,21 @@ func (l *List) Count() (errors, warnings int) {
 	return errors, warnings
 }
 
-// Collapse makes one of the warnings that differ only in their position: the
-// first stays, and says how many more there are. Errors all stay.
+// Collapse makes one of the warnings that differ only in their position, and of the
+// errors at one position that differ only in the node that they are about, as those of
+// what stands in defaults: the first stays, and says how many more there are.
 func Collapse(diags []Diagnostic) []Diagnostic {
 	index := map[Diagnostic]int{}
 	more := map[int]int{}
 	var out []Diagnostic
 	for _, d := range diags {
 		key := d
-		key.Line, key.Column = 0, 0
-		if first, seen := index[key]; seen && d.Severity == Warning {
+		if d.Severity == Warning {
+			key.Line, key.Column = 0, 0
+		} else {
+			key.Message = aNode.ReplaceAllString(d.Message, "node")
+		}
+		if first, seen := index[key]; seen {
 			more[first]++
 			continue
 		}
@@ -142,11 +148,16 @@ func Collapse(diags []Diagnostic) []Diagnostic {
 		out = append(out, d)
 	}
 	for i, n := range more {
-		places := "places"
-		if n == 1 {
-			places = "place"
+		where := "and at %d more place"
+		if out[i].Severity == Error {
+			where = "and for %d more node"
 		}
-		out[i].Message += fmt.Sprintf(" (and at %d more %s)", n, places)
+		if n > 1 {
+			where += "s"
+		}
+		out[i].Message += " (" + fmt.Sprintf(where, n) + ")"
 	}
 	return out
 }
+
+var aNode = regexp.MustCompile(`node "[^"]*"`)

@@ -34,11 +34,15 @@ func TestCollapse(t *testing.T) {
 		l.Errorf("e", Pos{File: "t", Line: line}, "", "same")
 	}
 	l.Warnf("w", Pos{File: "t", Line: 9}, "", "other")
+	for _, node := range []string{"r1", "r2", "r3"} {
+		l.Errorf("of defaults", Pos{File: "t", Line: 20}, "", "the image of node %q is bad", node)
+		l.Errorf("of a link", Pos{File: "t", Line: 21}, "", "no interface %q", node)
+	}
 	var got []string
 	for _, d := range Collapse(l.All()) {
 		got = append(got, fmt.Sprintf("%d %s", d.Line, d.Message))
 	}
-	want := []string{"1 same", "1 same (and at 2 more places)", "2 same", "3 same", "9 other"}
+	want := []string{"1 same", "1 same (and at 2 more places)", "2 same", "3 same", "9 other", `20 the image of node "r1" is bad (and for 2 more nodes)`, `21 no interface "r1"`, `21 no interface "r2"`, `21 no interface "r3"`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
