@@ -269,6 +269,12 @@ func TestFolderOfAnotherLab(t *testing.T) {
 	if code != ExitFailure || !strings.Contains(stderr, `holds the lab "one", and this is "two"`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
+	if err := os.Truncate(filepath.Join(out, "lab.yaml"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := runWith(t, oneNode, "render", "-", "-o", out); code != ExitOK || !strings.Contains(stderr, "lab.yaml is gone or empty") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
 	if err := os.WriteFile(filepath.Join(out, "lab.yaml"), []byte("<<<<<<< HEAD\na: b\n=======\na: c\n>>>>>>> x\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,8 @@ type folderState struct {
 	lab         string
 	allocations *lab.Allocations
 	wireKey     []byte
+	// lost tells that an earlier render was here, and its allocations are not.
+	lost bool
 }
 
 // readFolder reads back allocations and wire key; a folder that is not there, or
@@ -67,6 +69,8 @@ func readFolder(dir string) (folderState, error) {
 		}
 		state.allocations = &a
 	}
+	_, missing := os.Stat(filepath.Join(dir, render.ManifestFile))
+	state.lost = len(parts) == 0 && missing == nil
 	err = eachDocument(filepath.Join(dir, "secrets", "lab.yaml"), func(d document) {
 		if d.Kind == "Secret" && d.Metadata.Name == render.WireKeySecret {
 			for _, text := range d.Data {

@@ -134,6 +134,9 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	if c.lab != nil && previous.lab != "" && previous.lab != c.lab.Name {
 		return fail(fmt.Errorf("folder %s holds the lab %q, and this is %q: choose another folder, or remove that one first if the lab has a new name; nothing was written", f.output, previous.lab, c.lab.Name))
 	}
+	if previous.lost {
+		fmt.Fprintf(world.Err, "%s: an earlier render's lab.yaml is gone or empty, and with it the addresses and ids that nodes and links had: they may change\n", f.output)
+	}
 	key := previous.wireKey
 	if key == nil && (f.withSecrets || f.output != "") {
 		key = newWireKey()

@@ -128,7 +128,7 @@ func TestWriteFolder(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "nodes/new.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, manifestFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, ManifestFile)); err != nil {
 		t.Fatal(err)
 	}
 	files["lab.yaml"] = append(files["lab.yaml"], "# more\n"...)
@@ -169,7 +169,7 @@ func TestWriteFolderLinks(t *testing.T) {
 		t.Error("something is outside")
 	}
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, manifestFile), []byte("00  ../victim\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ManifestFile), []byte("00  ../victim\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := WriteFolder(dir, nil); err == nil {

@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// manifestFile lists what c9s wrote into a folder: a line a file with the SHA-256
+// ManifestFile lists what c9s wrote into a folder: a line a file with the SHA-256
 // of its contents, two spaces and its path, as sha256sum(1) has it. Of secrets it
 // says "-": the list may be committed, and a digest tells whether a guess is right.
-const manifestFile = ".c9s-manifest"
+const ManifestFile = ".c9s-manifest"
 
 // FolderResult tells what WriteFolder did, by sorted path.
 type FolderResult struct {
@@ -168,12 +168,12 @@ func digest(data []byte) string {
 }
 
 func (w *folderWriter) readManifest() (map[string]string, error) {
-	data, err := w.root.ReadFile(manifestFile)
+	data, err := w.root.ReadFile(ManifestFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s in %s: %w", manifestFile, w.dir, err)
+		return nil, fmt.Errorf("reading %s in %s: %w", ManifestFile, w.dir, err)
 	}
 	out := map[string]string{}
 	for line := range strings.Lines(string(data)) {
@@ -182,7 +182,7 @@ func (w *folderWriter) readManifest() (map[string]string, error) {
 			continue
 		}
 		if !fs.ValidPath(name) || name == "." {
-			return nil, fmt.Errorf("%s in %s names %q, which is no path in the folder; remove that line", manifestFile, w.dir, name)
+			return nil, fmt.Errorf("%s in %s names %q, which is no path in the folder; remove that line", ManifestFile, w.dir, name)
 		}
 		out[name] = sum
 	}
@@ -199,8 +199,8 @@ func (w *folderWriter) writeManifest() error {
 		}
 		fmt.Fprintf(&b, "%s  %s\n", sum, name)
 	}
-	if have, err := w.root.ReadFile(manifestFile); err == nil && bytes.Equal(have, b.Bytes()) {
+	if have, err := w.root.ReadFile(ManifestFile); err == nil && bytes.Equal(have, b.Bytes()) {
 		return nil
 	}
-	return w.replace(manifestFile, b.Bytes())
+	return w.replace(ManifestFile, b.Bytes())
 }
