@@ -89,18 +89,28 @@ func (d *destruction) run(ctx context.Context) error {
 	if err := d.remove(ctx, running); err != nil {
 		return err
 	}
+	// Kubernetes lets a namespace be for five seconds before it looks at what is in it:
+	// those are the Pods' to end in.
+	whole := false
+	if !d.KeepData {
+		var err error
+		if whole, err = d.removeNamespace(ctx); err != nil {
+			return err
+		}
+	}
 	var stuck error
 	if d.Wait {
 		if stuck = d.podsGone(ctx); ctx.Err() != nil {
 			return stuck
 		}
 	}
-	if !d.KeepData {
-		if gone, err := d.removeNamespace(ctx, stuck == nil); gone || err != nil {
-			return errors.Join(stuck, err)
-		}
+	switch {
+	case !whole:
+		return errors.Join(stuck, d.remove(ctx, belongings))
+	case d.Wait && stuck == nil:
+		return d.namespaceGone(ctx)
 	}
-	return errors.Join(stuck, d.remove(ctx, belongings))
+	return stuck
 }
 
 // find lists the lab's objects of a kind that are to go, and those of them that are not
@@ -265,9 +275,8 @@ func (d *destruction) lost(ctx context.Context) error {
 }
 
 // removeNamespace removes a namespace that the lab's deploy made, and so all that is
-// left of the lab, if nothing of anybody else is in it, and waits for its end if that
-// will come. It tells whether it did.
-func (d *destruction) removeNamespace(ctx context.Context, ends bool) (bool, error) {
+// left of the lab, if nothing of anybody else is in it. It tells whether it did.
+func (d *destruction) removeNamespace(ctx context.Context) (bool, error) {
 	namespaces := d.client.Typed.CoreV1().Namespaces()
 	ns, err := namespaces.Get(ctx, d.lab.Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -300,10 +309,7 @@ func (d *destruction) removeNamespace(ctx context.Context, ends bool) (bool, err
 		d.tell(change)
 	}
 	d.tell(Change{Action: "deleted", Object: "Namespace/" + d.lab.Namespace})
-	if !d.Wait || !ends {
-		return true, nil
-	}
-	return true, d.namespaceGone(ctx)
+	return true, nil
 }
 
 func (d *destruction) namespaceGone(ctx context.Context) error {
@@ -344,9 +350,21 @@ func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy stri
 	if err != nil {
 		return nil, fmt.Sprintf("not all that it may hold can be seen: %v", err), nil
 	}
-	for _, r := range listable(served) {
-		list, err := d.meta.Resource(r.resource).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{})
-		switch {
+	resources := listable(served)
+	lists := make([]*metav1.PartialObjectMetadataList, len(resources))
+	errs := make([]error, len(resources))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, deletesAtOnce)
+	for i, r := range resources {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			lists[i], errs[i] = d.meta.Resource(r.resource).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{})
+		})
+	}
+	wg.Wait()
+	for i, r := range resources {
+		switch err := errs[i]; {
 		case apierrors.IsForbidden(err):
 			return nil, "you may not see whether it holds a " + r.kind, nil
 		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
@@ -354,8 +372,8 @@ func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy stri
 		case err != nil:
 			return nil, "", fmt.Errorf("listing %s: %w", r.resource.Resource, err)
 		}
-		for i := range list.Items {
-			item := &list.Items[i]
+		for j := range lists[i].Items {
+			item := &lists[i].Items[j]
 			switch {
 			case item.DeletionTimestamp != nil || metav1.GetControllerOf(item) != nil || kubernetesOwn(r.kind, item.Name):
 			case !owns(d.lab, item):
