@@ -288,6 +288,9 @@ func (d *destruction) removeNamespace(ctx context.Context) (bool, error) {
 	if !madeFor(ns, d.lab.Name) {
 		return false, nil
 	}
+	if ns.DeletionTimestamp != nil { // by a destroy that was interrupted
+		return true, nil
+	}
 	mine, busy, err := d.inNamespace(ctx)
 	if err != nil {
 		return false, err

@@ -47,6 +47,17 @@ func versionOf(kind string) string {
 	return removed[kind].GroupVersion().String()
 }
 
+// goneAfter gives an object at the first time, and none after it.
+func goneAfter(o runtime.Object) clienttesting.ReactionFunc {
+	asked := 0
+	return func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if asked++; asked > 1 {
+			return true, nil, apierrors.NewNotFound(a.GetResource().GroupResource(), "demo")
+		}
+		return true, o, nil
+	}
+}
+
 // labIn are the objects of a lab with one node.
 func labIn(lab string) []runtime.Object {
 	return []runtime.Object{
@@ -170,6 +181,18 @@ func TestDestroy(t *testing.T) {
 				forbid(&d.typed.Fake, "delete", "namespaces")
 			},
 			deleted: all, kept: true, told: "kept roles, if there are any",
+		},
+		"the namespace is going already": {
+			with: func(d *destroyed) {
+				now := metav1.Now()
+				ns, _ := d.typed.CoreV1().Namespaces().Get(t.Context(), "demo", metav1.GetOptions{})
+				ns.DeletionTimestamp = &now
+				d.typed = fake.NewClientset(ns)
+				d.client.Typed = d.typed
+				forbid(&d.typed.Fake, "delete", "namespaces")
+				d.typed.PrependReactor("get", "namespaces", goneAfter(ns))
+			},
+			deleted: runs,
 		},
 		"another lab is in the namespace": {
 			more: []runtime.Object{metaOf("Deployment", "other-r1", "other")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds Deployment other-r1)",
