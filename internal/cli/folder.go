@@ -69,7 +69,7 @@ func readFolder(dir string) (folderState, error) {
 		}
 		state.allocations = &a
 	}
-	_, missing := os.Stat(filepath.Join(dir, render.ManifestFile))
+	_, missing := os.Stat(filepath.Join(dir, own.FolderList))
 	state.lost = len(parts) == 0 && missing == nil
 	err = eachDocument(filepath.Join(dir, "secrets", "lab.yaml"), func(d document) {
 		if d.Kind == "Secret" && d.Metadata.Name == render.WireKeySecret {

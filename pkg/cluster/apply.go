@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,10 +46,11 @@ const noWait = time.Millisecond
 // Apply applies a lab by server-side apply, and removes what an earlier deploy of
 // it made and this one lacks. All that fails is in the error.
 func (c *Client) Apply(ctx context.Context, l *Lab, o ApplyOptions) error {
-	if err := c.applyNamespace(ctx, l, o.DryRun); err != nil {
+	missing, err := c.applyNamespace(ctx, l, o.DryRun)
+	if err != nil {
 		return err
 	}
-	if o.DryRun && c.noNamespace(ctx, l.Namespace) {
+	if o.DryRun && missing {
 		return c.dryRunElsewhere(ctx, l, o.Tell)
 	}
 	book, err := (inventory.ClusterClientFactory{StatusPolicy: inventory.StatusPolicyNone}).NewClient(c.factory)
@@ -152,40 +152,37 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 // applyNamespace makes the namespace, or sets c9s' labels on it. It does not take
 // a label over from somebody else: a namespace whose Pod Security level an
 // administrator has set stays as it is. One that was there before the lab is not
-// marked as the lab's, so that destroy leaves it.
-func (c *Client) applyNamespace(ctx context.Context, l *Lab, dryRun bool) error {
+// marked as the lab's, so that destroy leaves it. It tells whether it was missing.
+func (c *Client) applyNamespace(ctx context.Context, l *Lab, dryRun bool) (missing bool, err error) {
 	if l.namespace == nil {
-		return nil
+		return false, nil
 	}
 	wanted := l.namespace
 	switch ns, err := c.Typed.CoreV1().Namespaces().Get(ctx, l.Namespace, metav1.GetOptions{}); {
-	case err == nil && !madeFor(ns, l.Name):
+	case err == nil && !owns(l, ns):
 		wanted = unmarked(wanted)
-	case err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-		return fmt.Errorf("namespace %s: %w", l.Namespace, err)
+	case apierrors.IsNotFound(err):
+		missing = true
+	case err != nil && !apierrors.IsForbidden(err):
+		return false, fmt.Errorf("namespace %s: %w", l.Namespace, err)
 	}
 	options := metav1.ApplyOptions{FieldManager: FieldManager}
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	_, err := c.Dynamic.Resource(namespaces).Apply(ctx, l.Namespace, wanted, options)
+	_, err = c.Dynamic.Resource(namespaces).Apply(ctx, l.Namespace, wanted, options)
 	switch {
 	case err == nil:
-		return nil
+		return missing, nil
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("namespace %s belongs to somebody else, who set what c9s needs otherwise: %w; choose another with -n, or ask for the label pod-security.kubernetes.io/enforce=privileged", l.Namespace, err)
+		return missing, fmt.Errorf("namespace %s belongs to somebody else, who set what c9s needs otherwise: %w; choose another with -n, or ask for the label pod-security.kubernetes.io/enforce=privileged", l.Namespace, err)
 	case apierrors.IsForbidden(err):
 		// It may be there for the user to use.
 		if _, getErr := c.Typed.CoreV1().ServiceAccounts(l.Namespace).List(ctx, metav1.ListOptions{Limit: 1}); getErr == nil {
-			return nil
+			return missing, nil
 		}
 	}
-	return fmt.Errorf("namespace %s: %w", l.Namespace, err)
-}
-
-// madeFor tells whether a namespace was made for a lab.
-func madeFor(ns *corev1.Namespace, lab string) bool {
-	return ns.Labels["app.kubernetes.io/managed-by"] == "c9s" && ns.Annotations[own.AnnotationLabName] == lab
+	return missing, fmt.Errorf("namespace %s: %w", l.Namespace, err)
 }
 
 // unmarked is the lab's namespace with nothing but what its Pods need of it.
@@ -201,11 +198,6 @@ func unmarked(ns *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	out.SetLabels(labels)
 	return out
-}
-
-func (c *Client) noNamespace(ctx context.Context, name string) bool {
-	_, err := c.Typed.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-	return apierrors.IsNotFound(err)
 }
 
 // dryRunElsewhere checks the objects of a lab whose namespace is still to be made. The

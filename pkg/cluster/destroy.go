@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,7 +42,7 @@ const killAfter = 1
 // kept with the data: what the next deploy reads back.
 func kept(kind, name string) bool {
 	return kind == "PersistentVolumeClaim" || kind == "Secret" ||
-		kind == "ConfigMap" && (name == InventoryName || len(name) >= len(render.AllocationsName(0)) && name[:len(render.AllocationsName(0))] == render.AllocationsName(0))
+		kind == "ConfigMap" && (name == InventoryName || strings.HasPrefix(name, render.AllocationsName(0)))
 }
 
 // What a lab has in a cluster, in the order in which it is removed: what runs, each
@@ -57,12 +56,12 @@ var (
 )
 
 // removed are the API resources of all these kinds.
-var removed = map[string]schema.GroupVersionResource{
-	"ReplicaSet": {Group: "apps", Version: "v1", Resource: "replicasets"},
-	"Pod":        {Version: "v1", Resource: "pods"},
-}
-
-func init() { maps.Copy(removed, resources) }
+var removed = func() map[string]schema.GroupVersionResource {
+	all := maps.Clone(resources)
+	all["ReplicaSet"] = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+	all["Pod"] = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	return all
+}()
 
 // destruction is one Destroy.
 type destruction struct {
@@ -167,9 +166,6 @@ func derived(kind string) bool { return kind == "ReplicaSet" || kind == "Pod" }
 // often not see: those of the controller's rights.
 func optional(kind string) bool { return kind == "Role" || kind == "RoleBinding" }
 
-// deletesAtOnce bounds the requests that are under way.
-const deletesAtOnce = 16
-
 // removeAll deletes objects of one kind. What is gone already is no error.
 func (d *destruction) removeAll(ctx context.Context, kind string, going []*metav1.PartialObjectMetadata) error {
 	resource := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace)
@@ -179,18 +175,11 @@ func (d *destruction) removeAll(ctx context.Context, kind string, going []*metav
 		options.GracePeriodSeconds = new(int64(killAfter))
 	}
 	errs := make([]error, len(going))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, deletesAtOnce)
-	for i, live := range going {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			options := options
-			options.Preconditions = &metav1.Preconditions{UID: &live.UID}
-			errs[i] = resource.Delete(ctx, live.Name, options)
-		})
-	}
-	wg.Wait()
+	each(len(going), requestsAtOnce, func(i int) {
+		options := options
+		options.Preconditions = &metav1.Preconditions{UID: &going[i].UID}
+		errs[i] = resource.Delete(ctx, going[i].Name, options)
+	})
 	for i, live := range going {
 		if err := errs[i]; apierrors.IsNotFound(err) || derived(kind) && apierrors.IsForbidden(err) {
 			errs[i] = nil
@@ -285,7 +274,7 @@ func (d *destruction) removeNamespace(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !madeFor(ns, d.lab.Name) {
+	if !owns(d.lab, ns) {
 		return false, nil
 	}
 	if ns.DeletionTimestamp != nil { // by a destroy that was interrupted
@@ -356,16 +345,9 @@ func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy stri
 	resources := listable(served)
 	lists := make([]*metav1.PartialObjectMetadataList, len(resources))
 	errs := make([]error, len(resources))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, deletesAtOnce)
-	for i, r := range resources {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			lists[i], errs[i] = d.meta.Resource(r.resource).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{})
-		})
-	}
-	wg.Wait()
+	each(len(resources), requestsAtOnce, func(i int) {
+		lists[i], errs[i] = d.meta.Resource(resources[i].resource).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{})
+	})
 	for i, r := range resources {
 		switch err := errs[i]; {
 		case apierrors.IsForbidden(err):

@@ -312,7 +312,7 @@ func TestDestroyLostWorker(t *testing.T) {
 func TestRemoveAll(t *testing.T) {
 	var there []runtime.Object
 	var going []*metav1.PartialObjectMetadata
-	for i := range 3 * deletesAtOnce {
+	for i := range 3 * requestsAtOnce {
 		m := metaOf("ConfigMap", fmt.Sprintf("c%d", i), "mine")
 		going = append(going, m)
 		if i != 1 {

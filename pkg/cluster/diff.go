@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,34 +87,24 @@ func (c *Client) Diff(ctx context.Context, l *Lab) (Diff, error) {
 		return Diff{}, err
 	}
 	objects := make([]ObjectDiff, len(l.objects))
-	var (
-		wg    sync.WaitGroup
-		slots = make(chan struct{}, 16)
-		errs  = make([]error, len(l.objects))
-	)
-	for i, u := range l.objects {
+	errs := make([]error, len(l.objects))
+	each(len(l.objects), requestsAtOnce, func(i int) {
+		u := l.objects[i]
 		key := objectKey(u)
 		objects[i].Object = key
 		there := live[key]
 		if there == nil {
 			objects[i].Merged = clean(u)
-			continue
+			return
 		}
 		objects[i].Live = clean(there)
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			merged, err := c.dryRun(ctx, l, u)
-			if err != nil {
-				errs[i] = fmt.Errorf("%s: %w", key, err)
-				return
-			}
-			objects[i].Merged = clean(merged)
-		}()
-	}
-	wg.Wait()
+		merged, err := c.dryRun(ctx, l, u)
+		if err != nil {
+			errs[i] = fmt.Errorf("%s: %w", key, err)
+			return
+		}
+		objects[i].Merged = clean(merged)
+	})
 	if err := errors.Join(errs...); err != nil {
 		return Diff{}, err
 	}
@@ -148,8 +137,7 @@ func (c *Client) live(ctx context.Context, l *Lab) (map[string]*unstructured.Uns
 			u := &list.Items[i]
 			u.SetKind(kind)
 			u.SetAPIVersion(gvr.GroupVersion().String())
-			meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: u.GetAnnotations(), Labels: u.GetLabels()}}
-			if owns(l, meta) && u.GetName() != InventoryName {
+			if owns(l, u) && u.GetName() != InventoryName {
 				out[objectKey(u)] = u
 			}
 		}

@@ -183,27 +183,19 @@ const (
 func (c *Client) askSidecars(ctx context.Context, namespace string, pods []*corev1.Pod) map[string]api.Status {
 	out := map[string]api.Status{}
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, askAtOnce)
-	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
-			continue
+	each(len(pods), askAtOnce, func(i int) {
+		pod := pods[i]
+		if status.Ended(pod) || pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
+			return
 		}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			data, err := c.proxy(ctx, namespace, pod.Name, links.StatusPort, api.PathStatus)
-			var s api.Status
-			if err != nil || json.Unmarshal(data, &s) != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			out[pod.Labels[own.LabelPod]] = s
-		}()
-	}
-	wg.Wait()
+		data, err := c.proxy(ctx, namespace, pod.Name, links.StatusPort, api.PathStatus)
+		var s api.Status
+		if err != nil || json.Unmarshal(data, &s) != nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		out[pod.Labels[own.LabelPod]] = s
+	})
 	return out
 }

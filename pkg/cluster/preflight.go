@@ -168,11 +168,12 @@ func thereOf(ctx context.Context, resource metadata.ResourceInterface, wanted []
 
 // owns tells whether a live object is this lab's: by the inventory of its deploy,
 // or, where it was applied as rendered, by its labels.
-func owns(l *Lab, live *metav1.PartialObjectMetadata) bool {
-	if id := live.Annotations[owningInventory]; id != "" {
+func owns(l *Lab, live metav1.Object) bool {
+	annotations := live.GetAnnotations()
+	if id := annotations[owningInventory]; id != "" {
 		return id == inventoryID(l.Namespace, l.Name)
 	}
-	return live.Annotations[own.AnnotationLabName] == l.Name && live.Labels["app.kubernetes.io/managed-by"] == "c9s"
+	return annotations[own.AnnotationLabName] == l.Name && live.GetLabels()["app.kubernetes.io/managed-by"] == "c9s"
 }
 
 func clash(l *Lab, u *unstructured.Unstructured, live *metav1.PartialObjectMetadata) error {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,19 +59,8 @@ func (c *Client) Settle(ctx context.Context, l *Lab, d Diff) error {
 
 // forEach calls do for all Pods of a diff, some at a time.
 func (c *Client) forEach(d Diff, do func(NodeDiff) error) error {
-	var (
-		wg    sync.WaitGroup
-		slots = make(chan struct{}, 16)
-		errs  = make([]error, len(d.Nodes))
-	)
-	for i, n := range d.Nodes {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(n)
-		})
-	}
-	wg.Wait()
+	errs := make([]error, len(d.Nodes))
+	each(len(d.Nodes), requestsAtOnce, func(i int) { errs[i] = do(d.Nodes[i]) })
 	return errors.Join(errs...)
 }
 
@@ -120,12 +107,11 @@ func (c *Client) touch(ctx context.Context, namespace, deployment string) error 
 	if err != nil {
 		return err
 	}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, controller.AnnotationSynced, time.Now().UTC().Format(time.RFC3339Nano))
 	for i := range pods.Items {
 		if pods.Items[i].DeletionTimestamp != nil {
 			continue // the next one reads what there is then
 		}
-		if _, err := c.Typed.CoreV1().Pods(namespace).Patch(ctx, pods.Items[i].Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: FieldManager}); err != nil && !apierrors.IsNotFound(err) {
+		if err := controller.Touch(ctx, c.Typed, &pods.Items[i], FieldManager); err != nil {
 			return fmt.Errorf("touching Pod %s: %w", pods.Items[i].Name, err)
 		}
 	}

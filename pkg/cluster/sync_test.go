@@ -166,7 +166,7 @@ func TestUnmarked(t *testing.T) {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.o.Object, typed); err != nil {
 			t.Fatal(err)
 		}
-		if madeFor(typed, "mine") != c.want || madeFor(typed, "other") || typed.Labels[podSecurity] != "privileged" || typed.Name != "demo" {
+		if owns(&Lab{Name: "mine"}, typed) != c.want || owns(&Lab{Name: "other"}, typed) || typed.Labels[podSecurity] != "privileged" || typed.Name != "demo" {
 			t.Errorf("%+v", typed)
 		}
 	}

@@ -11,11 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
@@ -49,7 +47,7 @@ func (c *Client) Watch(ctx context.Context, namespace, lab string) (*Watcher, er
 	w := &Watcher{namespace: namespace, lab: lab, changed: make(chan struct{}, 1)}
 	ofLab := informers.NewSharedInformerFactoryWithOptions(c.Typed, 0, informers.WithNamespace(namespace), informers.WithTransform(status.Trim),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = labels.Set{own.LabelLab: render.LabelValue(lab), own.LabelComponent: own.ComponentNode}.String()
+			o.LabelSelector = nodeSelector(lab)
 		}))
 	warnings := informers.NewSharedInformerFactoryWithOptions(c.Typed, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "type=" + corev1.EventTypeWarning }))

@@ -16,6 +16,8 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
 const (
@@ -137,7 +139,7 @@ func (s *stager) read(p string, info fs.FileInfo, written string, pos diag.Pos, 
 	}
 	data, err := os.ReadFile(p)
 	if err != nil {
-		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q cannot be read: %v", what, written, unwrapPath(err))
+		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q cannot be read: %v", what, written, topology.UnwrapPath(err))
 		return nil, false
 	}
 	return data, true
@@ -156,7 +158,7 @@ func (s *stager) missing(written, p string, pos diag.Pos, what string, err error
 	}
 	reason := "does not exist"
 	if !errors.Is(err, fs.ErrNotExist) {
-		reason = "cannot be read: " + unwrapPath(err)
+		reason = "cannot be read: " + topology.UnwrapPath(err).Error()
 	}
 	hint := fmt.Sprintf("create %s, pass --map-file %s=FILE, or --allow-missing to go on without it", p, written)
 	if !filepath.IsAbs(p) {
@@ -216,7 +218,7 @@ func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (la
 func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir, bool) {
 	info, err := os.Stat(root)
 	if err != nil {
-		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %v", what, written, unwrapPath(err))
+		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %v", what, written, topology.UnwrapPath(err))
 		return nil, false
 	}
 	d := &lab.Dir{Mode: stagedMode(info.Mode())}
@@ -245,23 +247,18 @@ func (s *stager) warnOutside(d *lab.Dir, written string, pos diag.Pos, what stri
 		"%s %q: the symbolic link %s leads to %s, which is not in the folder%s; the node looks for that in its own files", what, written, outside[0].Path, outside[0].Link, more)
 }
 
-// renderedList is the list that render leaves of the files it wrote into a folder.
-const renderedList = ".c9s-manifest"
-
 // rendered adds the files that an earlier render wrote into a folder, if it did, to
 // those that are left out: a render would grow by the one before it, and have its
 // Secrets in a ConfigMap.
 func rendered(folder string, leftOut map[string]bool) {
-	list := filepath.Join(folder, renderedList)
+	list := filepath.Join(folder, own.FolderList)
 	data, err := os.ReadFile(list)
 	if err != nil {
 		return
 	}
 	leftOut[list] = true
-	for line := range strings.Lines(string(data)) {
-		if _, name, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "  "); ok {
-			leftOut[filepath.Join(folder, filepath.FromSlash(name))] = true
-		}
+	for name := range own.ReadFolderList(data) {
+		leftOut[filepath.Join(folder, filepath.FromSlash(name))] = true
 	}
 }
 
@@ -270,7 +267,7 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 	rendered(filepath.Join(root, rel), leftOut)
 	entries, err := os.ReadDir(filepath.Join(root, rel))
 	if err != nil {
-		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q cannot be read: %v", what, written, unwrapPath(err))
+		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q cannot be read: %v", what, written, topology.UnwrapPath(err))
 		return false
 	}
 	if depth > 32 {
@@ -296,7 +293,7 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 		if e.Type()&fs.ModeSymlink != 0 {
 			target, err := os.Readlink(full)
 			if err != nil {
-				s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
+				s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, topology.UnwrapPath(err))
 				continue
 			}
 			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: 0o777, Link: filepath.ToSlash(target)})
@@ -305,7 +302,7 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 		info, err := os.Lstat(full)
 		switch {
 		case err != nil:
-			s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, unwrapPath(err))
+			s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, topology.UnwrapPath(err))
 		case info.IsDir():
 			at := len(d.Entries)
 			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: stagedMode(info.Mode())})
@@ -383,13 +380,4 @@ func staysInside(name, target string) bool {
 	}
 	joined := path.Join(path.Dir(name), filepath.ToSlash(target))
 	return joined != ".." && !strings.HasPrefix(joined, "../")
-}
-
-// unwrapPath drops the operation and the path that an os error repeats.
-func unwrapPath(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }

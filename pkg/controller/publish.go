@@ -174,8 +174,14 @@ func neighbours(l status.Lab, moved map[string]bool) []string {
 }
 
 func (p *publisher) touch(ctx context.Context, pod *corev1.Pod) error {
+	return Touch(ctx, p.client, pod, fieldManager)
+}
+
+// Touch makes the kubelet look at a Pod's volumes at once. A Pod that is gone needs it
+// no more.
+func Touch(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, fieldManager string) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, AnnotationSynced, time.Now().UTC().Format(time.RFC3339Nano))
-	_, err := p.client.CoreV1().Pods(p.namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager})
+	_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

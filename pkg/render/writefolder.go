@@ -12,12 +12,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-)
 
-// ManifestFile lists what c9s wrote into a folder: a line a file with the SHA-256
-// of its contents, two spaces and its path, as sha256sum(1) has it. Of secrets it
-// says "-": the list may be committed, and a digest tells whether a guess is right.
-const ManifestFile = ".c9s-manifest"
+	"github.com/c9s-lab/c9s/pkg/render/own"
+)
 
 // FolderResult tells what WriteFolder did, by sorted path.
 type FolderResult struct {
@@ -168,23 +165,18 @@ func digest(data []byte) string {
 }
 
 func (w *folderWriter) readManifest() (map[string]string, error) {
-	data, err := w.root.ReadFile(ManifestFile)
+	data, err := w.root.ReadFile(own.FolderList)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s in %s: %w", ManifestFile, w.dir, err)
+		return nil, fmt.Errorf("reading %s in %s: %w", own.FolderList, w.dir, err)
 	}
-	out := map[string]string{}
-	for line := range strings.Lines(string(data)) {
-		sum, name, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "  ")
-		if !ok || strings.HasPrefix(line, "#") {
-			continue
-		}
+	out := own.ReadFolderList(data)
+	for _, name := range slices.Sorted(maps.Keys(out)) {
 		if !fs.ValidPath(name) || name == "." {
-			return nil, fmt.Errorf("%s in %s names %q, which is no path in the folder; remove that line", ManifestFile, w.dir, name)
+			return nil, fmt.Errorf("%s in %s names %q, which is no path in the folder; remove that line", own.FolderList, w.dir, name)
 		}
-		out[name] = sum
 	}
 	return out, nil
 }
@@ -199,8 +191,8 @@ func (w *folderWriter) writeManifest() error {
 		}
 		fmt.Fprintf(&b, "%s  %s\n", sum, name)
 	}
-	if have, err := w.root.ReadFile(ManifestFile); err == nil && bytes.Equal(have, b.Bytes()) {
+	if have, err := w.root.ReadFile(own.FolderList); err == nil && bytes.Equal(have, b.Bytes()) {
 		return nil
 	}
-	return w.replace(ManifestFile, b.Bytes())
+	return w.replace(own.FolderList, b.Bytes())
 }

@@ -71,13 +71,13 @@ func Open(ctx context.Context, ref string, stdin io.Reader) (*Source, error) {
 		}
 		return &Source{Name: ref, Base: path.Base(u.Path), Data: data}, nil
 	}
-	return nil, fmt.Errorf("%s: %w; name a topology file, a folder with one, a URL or a Git repository", ref, unwrapPath(err))
+	return nil, fmt.Errorf("%s: %w; name a topology file, a folder with one, a URL or a Git repository", ref, UnwrapPath(err))
 }
 
 func openFile(ctx context.Context, name string) (*Source, error) {
 	data, err := readAll(ctx, func() (io.ReadCloser, error) { return os.Open(name) })
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, unwrapPath(err))
+		return nil, fmt.Errorf("reading %s: %w", name, UnwrapPath(err))
 	}
 	dir, err := filepath.Abs(filepath.Dir(name))
 	if err != nil {
@@ -115,8 +115,8 @@ func readAll(ctx context.Context, open func() (io.ReadCloser, error)) ([]byte, e
 	}
 }
 
-// unwrapPath leaves out of an error of the file system which file it is.
-func unwrapPath(err error) error {
+// UnwrapPath leaves out of an error of the file system which file it is.
+func UnwrapPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err

@@ -1,5 +1,5 @@
-// Package own has the names that are c9s' own in a cluster: labels, annotations
-// and objects. It is apart from render, so that what only reads them stays small.
+// Package own has what is c9s' own in a cluster and in folders: labels, annotations, names of objects,
+// the list of files. It is apart from render, so that what only reads them stays small.
 package own
 
 // Labels. Their values are Kubernetes names; the names as written are in

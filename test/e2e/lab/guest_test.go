@@ -59,5 +59,4 @@ func TestGuest(t *testing.T) {
 	if len(maps.Items) != 2 {
 		t.Errorf("%d ConfigMaps are left", len(maps.Items))
 	}
-	l.RemoveNamespace(t, l.ns)
 }
