@@ -169,6 +169,31 @@ func TestJudgeSteady(t *testing.T) {
 	}
 }
 
+// Failures of one kind come one after another, as their workers get to them: those
+// about to start are waited for, those that run or have no worker are not.
+func TestGatherFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		states []status.State
+		want   time.Duration
+	}{
+		"all told":         {[]status.State{status.StateFailed, status.StateReady, status.StateStopped}, gather},
+		"one boots":        {[]status.State{status.StateFailed, status.StateBooting}, gather},
+		"one has no place": {[]status.State{status.StateFailed, status.StatePending}, gather},
+		"one pulls":        {[]status.State{status.StateFailed, status.StatePulling}, gatherMost},
+		"one is prepared":  {[]status.State{status.StatePreparing, status.StateFailed}, gatherMost},
+		"one is wired":     {[]status.State{status.StateFailed, status.StateReady, status.StateWiring}, gatherMost},
+		"one starts":       {[]status.State{status.StateStarting, status.StateFailed}, gatherMost},
+	} {
+		var progress []PodProgress
+		for _, s := range c.states {
+			progress = append(progress, PodProgress{Progress: status.Progress{State: s}})
+		}
+		if got := gatherFor(progress); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 func TestFailureError(t *testing.T) {
 	f := Failure{PodProgress: PodProgress{Nodes: []string{"R1"}, Source: "topo.clab.yml:7", Worker: "n1", Progress: status.Progress{State: status.StateFailed, Reason: "CrashLoopBackOff"}}, Log: "one\ntwo\n"}
 	const want = "node R1 (topo.clab.yml:7) on worker n1: failed, its container ends again and again\n    | one\n    | two"

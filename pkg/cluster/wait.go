@@ -18,8 +18,10 @@ import (
 
 // How long a failure is looked at before a wait ends.
 const (
-	// gather lets other failures come in, so that they are told together.
-	gather = 2 * time.Second
+	// gather lets other failures come in, so that they are told together: longer
+	// while devices are about to start, of which the next word may be a failure.
+	gather     = 2 * time.Second
+	gatherMost = 10 * time.Second
 	// unschedulable is how long no worker may be found: the scheduler may be
 	// waiting for the end of old Pods.
 	unschedulable = 30 * time.Second
@@ -84,7 +86,7 @@ func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)
 			firstFailure = time.Time{}
 		case firstFailure.IsZero():
 			firstFailure = time.Now()
-		case time.Since(firstFailure) >= gather:
+		case time.Since(firstFailure) >= gatherFor(progress):
 			return c.failures(ctx, namespace, failed)
 		}
 		select {
@@ -94,6 +96,17 @@ func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)
 			return c.unfinished(namespace, lab, progress, ctx.Err())
 		}
 	}
+}
+
+// gatherFor is how long after a first failure others are waited for.
+func gatherFor(progress []PodProgress) time.Duration {
+	for _, p := range progress {
+		switch p.State {
+		case status.StatePulling, status.StatePreparing, status.StateWiring, status.StateStarting:
+			return gatherMost
+		}
+	}
+	return gather
 }
 
 // sightings are what a wait remembers of Pods, by the name of their Deployment.
