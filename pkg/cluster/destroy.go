@@ -19,6 +19,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
 // DestroyOptions are Destroy's.
@@ -57,7 +58,7 @@ var (
 
 // removed are the API resources of all these kinds.
 var removed = func() map[string]schema.GroupVersionResource {
-	all := maps.Clone(resources)
+	all := maps.Clone(rights.Resources)
 	all["ReplicaSet"] = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
 	all["Pod"] = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	return all

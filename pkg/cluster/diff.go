@@ -16,6 +16,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
 // Action is what a deploy does to a node.
@@ -125,7 +126,7 @@ func objectKey(u *unstructured.Unstructured) string { return u.GetKind() + "/" +
 // live are the lab's objects in the cluster.
 func (c *Client) live(ctx context.Context, l *Lab) (map[string]*unstructured.Unstructured, error) {
 	out := map[string]*unstructured.Unstructured{}
-	for kind, gvr := range resources {
+	for kind, gvr := range rights.Resources {
 		list, err := c.Dynamic.Resource(gvr).Namespace(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=c9s"})
 		if apierrors.IsForbidden(err) && !slices.Contains(l.kinds(), kind) {
 			continue
@@ -154,7 +155,7 @@ func (c *Client) dryRun(ctx context.Context, l *Lab, u *unstructured.Unstructure
 	}
 	annotations[owningInventory] = inventoryID(l.Namespace, l.Name)
 	wanted.SetAnnotations(annotations)
-	return c.Dynamic.Resource(resources[u.GetKind()]).Namespace(l.Namespace).
+	return c.Dynamic.Resource(rights.Resources[u.GetKind()]).Namespace(l.Namespace).
 		Apply(ctx, u.GetName(), wanted, metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
 }
 

@@ -20,8 +20,10 @@ import (
 type Existing struct {
 	// Lab is the name of the lab that is there, "" for none.
 	Lab string
-	// Namespace is nil where it does not exist.
-	Namespace   *corev1.Namespace
+	// Namespace is nil where it does not exist, or may not be seen.
+	Namespace *corev1.Namespace
+	// Fresh tells that it does not exist.
+	Fresh       bool
 	Allocations *lab.Allocations
 	WireKey     []byte
 	// CA is the lab's certificate authority, Certificates those of nodes, by the
@@ -36,6 +38,7 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 	ns, err := c.Typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
+		out.Fresh = true
 		return out, nil
 	case apierrors.IsForbidden(err): // a user of one namespace: go by what is in it
 	case err != nil:
@@ -72,8 +75,7 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 	return out, c.readSecrets(ctx, namespace, &out)
 }
 
-// readSecrets reads the wire key and certificates. Who may not read Secrets
-// deploys without: the Secret then stays as it is.
+// readSecrets reads the wire key and certificates.
 func (c *Client) readSecrets(ctx context.Context, namespace string, out *Existing) error {
 	secrets, err := c.Typed.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelLab})
 	if err != nil {

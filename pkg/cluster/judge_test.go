@@ -101,7 +101,9 @@ func TestJudgeDiffOfTheLab(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	pod := func(p status.Progress) []PodProgress { return []PodProgress{{Pod: "r1", Progress: p}} }
+	pod := func(p status.Progress) []PodProgress { return []PodProgress{{Pod: "r1", PodName: "r1-x", Progress: p}} }
+	none := func(p status.Progress) []PodProgress { return []PodProgress{{Pod: "r1", Progress: p}} }
+	quota := status.Progress{State: status.StateFailed, Reason: "FailedCreate", Message: "exceeded quota", Doubtful: true}
 	slow := status.Progress{State: status.StateFailed, Reason: "ErrImagePull", Message: "i/o timeout", Doubtful: true}
 	lost := status.Progress{State: status.StatePending, Reason: "Unschedulable"}
 	for name, c := range map[string]struct {
@@ -120,14 +122,17 @@ func TestJudge(t *testing.T) {
 		"pulls again, at first":    {pod(slow), 0, false, false},
 		"pulls again, for a while": {pod(slow), doubt - time.Second, false, false},
 		"pulls again, for long":    {pod(slow), doubt + time.Second, true, false},
+		"refused, at first":        {none(quota), 0, false, false},
+		"refused, before":          {none(quota), refused - time.Second, false, false},
+		"refused, again":           {none(quota), refused + time.Second, true, false},
 		"ready, but just restarts": {pod(status.Progress{State: status.StateReady, LastExit: now.Add(-time.Second)}), 0, false, false},
 		"ready, restarted once":    {pod(status.Progress{State: status.StateReady, LastExit: now.Add(-time.Minute)}), 0, false, true},
 		"a worker was found":       {pod(status.Progress{State: status.StatePulling}), time.Hour, false, false},
 	} {
 		seen := newSightings()
-		seen.running["r1"] = run{since: now.Add(-steady)}
+		seen.running["r1"] = run{pod: c.pods[0].PodName, since: now.Add(-steady)}
 		if c.since > 0 {
-			seen.doubted["r1"] = doubted{" " + c.pods[0].Reason, now.Add(-c.since)}
+			seen.doubted["r1"] = doubted{c.pods[0].PodName + " " + c.pods[0].Reason, now.Add(-c.since)}
 		}
 		failed, ready := seen.judge(c.pods, now)
 		if (len(failed) > 0) != c.failed || ready != c.ready {

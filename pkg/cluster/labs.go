@@ -16,6 +16,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
 // Found is a lab in a cluster.
@@ -36,7 +37,7 @@ func (c *Client) Labs(ctx context.Context, namespace string) ([]Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := client.Resource(resources["ConfigMap"]).Namespace(namespace).List(ctx, metav1.ListOptions{
+	list, err := client.Resource(rights.Resources["ConfigMap"]).Namespace(namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: "app.kubernetes.io/managed-by=c9s," + own.LabelComponent + "=" + own.ComponentLab,
 	})
 	if apierrors.IsForbidden(err) && namespace == "" {

@@ -5,33 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/metadata"
 
 	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/rights"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
-
-// resources are the API resources of the kinds that render makes, but for the
-// Namespace.
-var resources = map[string]schema.GroupVersionResource{
-	"ConfigMap":             {Version: "v1", Resource: "configmaps"},
-	"Secret":                {Version: "v1", Resource: "secrets"},
-	"Service":               {Version: "v1", Resource: "services"},
-	"ServiceAccount":        {Version: "v1", Resource: "serviceaccounts"},
-	"PersistentVolumeClaim": {Version: "v1", Resource: "persistentvolumeclaims"},
-	"Deployment":            {Group: "apps", Version: "v1", Resource: "deployments"},
-	"NetworkPolicy":         {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
-	"Role":                  {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
-	"RoleBinding":           {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
-}
 
 // owningInventory is cli-utils' annotation on what it applied.
 const owningInventory = "config.k8s.io/owning-inventory"
@@ -48,7 +34,7 @@ func (c *Client) Preflight(ctx context.Context, l *Lab, existing Existing) error
 	if err := existing.usable(l); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, c.rights(ctx, l)...)
+	errs = append(errs, c.rights(ctx, l, existing)...)
 	client, err := metadata.NewForConfig(c.Config)
 	if err != nil {
 		return err
@@ -77,29 +63,36 @@ func (e Existing) usable(l *Lab) error {
 }
 
 // rights asks whether the user may do what a deploy does.
-func (c *Client) rights(ctx context.Context, l *Lab) []error {
-	var missing []string
-	for _, kind := range l.kinds() {
-		gvr := resources[kind]
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: l.Namespace, Verb: "patch", Group: gvr.Group, Resource: gvr.Resource},
-		}}
-		answer, err := c.Typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return []error{fmt.Errorf("asking for your rights: %w", err)}
-		}
-		if !answer.Status.Allowed {
-			missing = append(missing, gvr.Resource)
-		}
+func (c *Client) rights(ctx context.Context, l *Lab, existing Existing) []error {
+	rules, err := l.rules()
+	if err != nil {
+		return []error{err}
+	}
+	required := slices.DeleteFunc(rights.Of(l.kinds(), rules, existing.Fresh && l.namespace != nil), func(r rights.Right) bool { return !r.Required })
+	missing, err := rights.Missing(ctx, c.Typed, l.Namespace, required)
+	if err != nil {
+		return []error{fmt.Errorf("asking for your rights: %w", err)}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	hint := ""
-	if slices.Contains(missing, "roles") || slices.Contains(missing, "rolebindings") {
-		hint = "; --no-controller does without roles and rolebindings"
+	return []error{fmt.Errorf("in namespace %s (context %q) you may not: %s; %s", l.Namespace, c.Context, rights.Describe(missing), rights.Remedy(missing))}
+}
+
+// rules are the rights that the lab gives away.
+func (l *Lab) rules() ([]rbacv1.PolicyRule, error) {
+	var out []rbacv1.PolicyRule
+	for _, u := range l.objects {
+		if u.GetKind() != "Role" {
+			continue
+		}
+		var role rbacv1.Role
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role); err != nil {
+			return nil, fmt.Errorf("reading Role %s: %w", u.GetName(), err)
+		}
+		out = append(out, role.Rules...)
 	}
-	return []error{fmt.Errorf("you may not patch %s in namespace %s (context %q): ask for the rights of the ClusterRole admin there%s", strings.Join(missing, ", "), l.Namespace, c.Context, hint)}
+	return out, nil
 }
 
 // kinds are the kinds of the lab's objects, sorted.
@@ -122,13 +115,13 @@ func inTheWay(ctx context.Context, client metadata.Interface, l *Lab) []error {
 				wanted = append(wanted, u)
 			}
 		}
-		there, err := thereOf(ctx, client.Resource(resources[kind]).Namespace(l.Namespace), wanted)
+		there, err := thereOf(ctx, client.Resource(rights.Resources[kind]).Namespace(l.Namespace), wanted)
 		if apierrors.IsForbidden(err) {
-			errs = append(errs, fmt.Errorf("you may not see whether there are %s of others in namespace %s: ask for the right to get and list them there", resources[kind].Resource, l.Namespace))
+			errs = append(errs, fmt.Errorf("you may not see whether there are %s of others in namespace %s: ask for the right to get and list them there", rights.Resources[kind].Resource, l.Namespace))
 			continue
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("reading %s in namespace %s: %w", resources[kind].Resource, l.Namespace, err))
+			errs = append(errs, fmt.Errorf("reading %s in namespace %s: %w", rights.Resources[kind].Resource, l.Namespace, err))
 			continue
 		}
 		for _, u := range wanted {

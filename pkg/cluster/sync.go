@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +31,7 @@ func (c *Client) Prepare(ctx context.Context, l *Lab, d Diff) error {
 // links or the names they know changed are touched, so that the kubelet brings
 // them the change at once, and those of kinds that take their links at their
 // start are replaced; so are those for which the kubelet waits before it tries
-// again to pull an image.
+// again to pull an image. Pods that the API server refused are asked for again.
 func (c *Client) Settle(ctx context.Context, l *Lab, d Diff) error {
 	if len(d.Nodes) == 0 {
 		return nil
@@ -43,6 +45,9 @@ func (c *Client) Settle(ctx context.Context, l *Lab, d Diff) error {
 		if backsOff(&pods.Items[i]) {
 			waits[pods.Items[i].Labels[own.LabelPod]] = true
 		}
+	}
+	if err := c.askAgain(ctx, l); err != nil {
+		return err
 	}
 	return c.forEach(d, func(n NodeDiff) error {
 		if act := c.settle(n, d.names, waits[n.Pod]); act != nil {
@@ -90,12 +95,41 @@ func backsOff(pod *corev1.Pod) bool {
 	})
 }
 
+// annotationAskedAgain tells when a deploy last had a Deployment's Pods asked for again.
+const annotationAskedAgain = "c9s.dev/asked-again"
+
+// askAgain has the Pods asked for at once that the API server refused: the ReplicaSet's
+// controller waits between its tries, in the end for a quarter of an hour. An
+// annotation of a Deployment is copied to its ReplicaSet, which is then looked at.
+func (c *Client) askAgain(ctx context.Context, l *Lab) error {
+	list, err := c.Typed.AppsV1().Deployments(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nodeSelector(l.Name)})
+	if err != nil {
+		return fmt.Errorf("looking at the lab's Deployments: %w", err)
+	}
+	refused := slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool {
+		return !slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+			return c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue
+		})
+	})
+	errs := make([]error, len(refused))
+	now := time.Now().UTC().Format(time.RFC3339Nano)
+	each(len(refused), requestsAtOnce, func(i int) {
+		errs[i] = c.annotate(ctx, l.Namespace, refused[i].Name, annotationAskedAgain, fmt.Sprintf("%q", now))
+	})
+	return errors.Join(errs...)
+}
+
 // setDue sets AnnotationRestartDue to a JSON value.
 func (c *Client) setDue(ctx context.Context, namespace, deployment, value string) error {
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, AnnotationRestartDue, value)
+	return c.annotate(ctx, namespace, deployment, AnnotationRestartDue, value)
+}
+
+// annotate sets an annotation of a Deployment, if there still is one, to a JSON value.
+func (c *Client) annotate(ctx context.Context, namespace, deployment, key, value string) error {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, key, value)
 	_, err := c.Typed.AppsV1().Deployments(namespace).Patch(ctx, deployment, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: FieldManager + "-settle"})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("noting the restart of %s: %w", deployment, err)
+		return fmt.Errorf("annotating Deployment %s: %w", deployment, err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,10 +29,12 @@ func TestSettle(t *testing.T) {
 	due := func(n *NodeDiff) { n.due = true }
 	pulls := func(p *corev1.Pod) {}
 	runs := func(p *corev1.Pod) { p.Status = corev1.PodStatus{} }
+	none := func(p *corev1.Pod) { p.Labels = nil }
 	for name, c := range map[string]struct {
 		node            NodeDiff
 		names           bool
 		pod             func(*corev1.Pod)
+		refused         bool
 		prepare, settle string
 	}{
 		"links, at the start":        {node: node(ActionRestart, nil), pod: runs, prepare: "patch deployments", settle: "delete-collection pods, patch deployments"},
@@ -44,10 +47,14 @@ func TestSettle(t *testing.T) {
 		"nothing":                    {node: node(ActionNone, func(n *NodeDiff) { n.links = false }), pod: runs},
 		"names":                      {node: node(ActionNone, func(n *NodeDiff) { n.links = false }), names: true, pod: runs, settle: "patch pods"},
 		"nothing, but it pulls":      {node: node(ActionNone, func(n *NodeDiff) { n.links = false }), pod: pulls, settle: "delete-collection pods"},
+		"nothing, but it is refused": {node: node(ActionNone, func(n *NodeDiff) { n.links = false }), pod: none, refused: true, settle: "patch deployments"},
 		"another image, as it pulls": {node: node(ActionRecreate, func(n *NodeDiff) { n.links, n.replaced = false, true }), pod: pulls},
 	} {
 		d, pod := r1()
 		c.pod(pod)
+		if c.refused {
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue}}
+		}
 		typed := fake.NewClientset(d, pod)
 		client := &Client{Typed: typed}
 		writes := func() string {

@@ -27,6 +27,9 @@ const (
 	unschedulable = 30 * time.Second
 	// doubt is how long something may fail that the kubelet tries again.
 	doubt = 2 * time.Minute
+	// refused is how long the API server's refusal of a Pod may stand: it may be one
+	// from before this wait, until the Pod is asked for again.
+	refused = 5 * time.Second
 	// A device that ends at once is ready for a moment, and again each time it is
 	// started anew: ready is what has run for a while.
 	steady      = 1500 * time.Millisecond
@@ -144,6 +147,8 @@ func (s *sightings) lasts(p PodProgress, now time.Time) bool {
 	case !p.Doubtful:
 		delete(s.doubted, p.Pod)
 		return false
+	case p.PodName == "":
+		limit = refused
 	}
 	reason := p.PodName + " " + p.Reason
 	if p.Reason == "ImagePullBackOff" {

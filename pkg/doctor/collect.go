@@ -11,6 +11,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
 // Collector reads the facts of a cluster. It writes nothing.
@@ -46,7 +47,9 @@ func (c Collector) Collect(ctx context.Context, n Needs) (Facts, error) {
 	var wg sync.WaitGroup
 	for _, read := range []func(){
 		func() { f.Admission = c.admission(ctx, fresh, n) },
-		func() { f.Missing, f.RightsErr = c.missing(ctx, Rights(n, fresh)) },
+		func() {
+			f.Missing, f.RightsErr = rights.Missing(ctx, c.Client, c.Namespace, rights.Of(n.Kinds, n.Rules, fresh))
+		},
 		func() {
 			list, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 			if f.WorkersErr = err; err == nil {
@@ -115,45 +118,6 @@ func dryPod(n Needs) *corev1.Pod {
 		}
 	}
 	return pod
-}
-
-// reviewsAtOnce bounds the questions about rights that are under way.
-const reviewsAtOnce = 16
-
-// missing are the rights that the user lacks, in the order in which they were asked
-// for.
-func (c Collector) missing(ctx context.Context, rights []Right) ([]Right, error) {
-	var (
-		wg    sync.WaitGroup
-		slots = make(chan struct{}, reviewsAtOnce)
-		lacks = make([]bool, len(rights))
-		errs  = make([]error, len(rights))
-	)
-	for i, r := range rights {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			answer, err := c.Client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, r.Review(c.Namespace), metav1.CreateOptions{})
-			if errs[i] = err; err == nil {
-				lacks[i] = !answer.Status.Allowed
-			}
-		}()
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil { // all say the same
-			return nil, err
-		}
-	}
-	var out []Right
-	for i, r := range rights {
-		if lacks[i] {
-			out = append(out, r)
-		}
-	}
-	return out, nil
 }
 
 // page is how many objects are read at a time.

@@ -6,6 +6,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/c9s-lab/c9s/pkg/rights"
 	"github.com/c9s-lab/c9s/sidecar/probe"
 )
 
@@ -20,7 +21,7 @@ type Facts struct {
 	// Admission is the answer to a privileged Pod that was not really made.
 	Admission Admission
 	// Missing are the rights that the user lacks.
-	Missing    []Right
+	Missing    []rights.Right
 	RightsErr  error
 	Workers    []corev1.Node
 	WorkersErr error

@@ -99,7 +99,7 @@ func withoutPod(d *appsv1.Deployment) Progress {
 	}
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return Progress{State: StateFailed, Reason: c.Reason, Message: c.Message, Certain: true}
+			return Progress{State: StateFailed, Reason: c.Reason, Message: c.Message, Doubtful: true} // it may be an old refusal
 		}
 	}
 	return p

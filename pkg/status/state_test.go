@@ -104,9 +104,9 @@ func TestOf(t *testing.T) {
 		"being stopped":           {d: deployment(0), pod: onWorker(), state: StateTerminating, cause: "-"},
 		"nothing known":           {state: StatePending, cause: "-"},
 		"no Pod yet":              {d: deployment(1), state: StatePending, cause: "-"},
-		"Pod Security":            {d: deployment(1, refused(`pods "r1-1" is forbidden: violates PodSecurity "baseline:latest"`)), state: StateFailed, certain: true, cause: "forbids privileged Pods"},
-		"quota":                   {d: deployment(1, refused("exceeded quota: small")), state: StateFailed, certain: true, cause: "quota is used up (exceeded quota: small)"},
-		"another refusal":         {d: deployment(1, refused("admission webhook denied it")), state: StateFailed, certain: true, cause: "refuses the Pod"},
+		"Pod Security":            {d: deployment(1, refused(`pods "r1-1" is forbidden: violates PodSecurity "baseline:latest"`)), state: StateFailed, doubtful: true, cause: "forbids privileged Pods"},
+		"quota":                   {d: deployment(1, refused("exceeded quota: small")), state: StateFailed, doubtful: true, cause: "quota is used up (exceeded quota: small)"},
+		"another refusal":         {d: deployment(1, refused("admission webhook denied it")), state: StateFailed, doubtful: true, cause: "refuses the Pod"},
 		"no worker yet":           {pod: &corev1.Pod{}, state: StatePending, cause: "-"},
 		"unschedulable": {pod: func() *corev1.Pod {
 			p := &corev1.Pod{}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -99,6 +100,25 @@ func TestRefusedBeforeAnythingIsApplied(t *testing.T) {
 		l := smallLab(t, "bad", goodImage)
 		l.refused(t, 15*time.Second, []string{"cannot", "nobody"}, "--kubeconfig", kubeconfig(t, l, "    client-certificate", "    as: nobody\n    client-certificate"))
 	})
+	t.Run("some rights", func(t *testing.T) {
+		l := smallLab(t, "bad", goodImage)
+		l.namespace(t, nil)
+		_, err := l.Typed.RbacV1().RoleBindings(l.ns).Create(t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "somebody"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "somebody"}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		somebody := []string{"--kubeconfig", kubeconfig(t, l, "    client-certificate", "    as: somebody\n    client-certificate")}
+		l.refused(t, 15*time.Second, []string{"you may not", "get, create, patch roles.rbac.authorization.k8s.io", "leases", "--no-controller"}, somebody...)
+		if n := l.objects(t); n != 0 {
+			t.Errorf("%d objects were made", n)
+		}
+		l.deploy(t, append(somebody, "--no-controller")...)
+		l.ready(t, 30*time.Second)
+	})
 	t.Run("wrong context", func(t *testing.T) {
 		smallLab(t, "bad", goodImage).refused(t, 15*time.Second, []string{`context "nowhere" does not exist`}, "--context", "nowhere")
 	})
@@ -162,6 +182,11 @@ func TestFailuresAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.refused(t, 45*time.Second, []string{"node A", "quota is used up", "exceeded quota"})
+		if err := l.Typed.CoreV1().ResourceQuotas(l.ns).Delete(t.Context(), "none", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		l.deploy(t) // the old refusal is none of the new one's
+		l.ready(t, 30*time.Second)
 	})
 	t.Run("command", func(t *testing.T) {
 		l := smallLab(t, "crash", goodImage)

@@ -1,0 +1,72 @@
+package rights
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// atOnce bounds the questions that are under way.
+const atOnce = 16
+
+// Missing are the rights that the user lacks in a namespace, in their order. One request
+// tells of most (SelfSubjectRulesReview); what it does not tell is asked for one by one,
+// since an authorizer need not list its rules.
+func Missing(ctx context.Context, client kubernetes.Interface, namespace string, rights []Right) ([]Right, error) {
+	known, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx,
+		&authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	unsure := slices.DeleteFunc(slices.Clone(rights), func(r Right) bool {
+		return !r.Cluster && slices.ContainsFunc(known.Status.ResourceRules, r.in)
+	})
+	missing, err := refused(ctx, client, namespace, unsure)
+	if err != nil || !slices.ContainsFunc(missing, func(r Right) bool { return r.given }) {
+		return missing, err
+	}
+	roles := Resources["Role"].Resource
+	beyond, err := refused(ctx, client, namespace, []Right{
+		{Verb: "escalate", Group: rbacv1.GroupName, Resource: roles}, {Verb: "bind", Group: rbacv1.GroupName, Resource: roles},
+	})
+	if err == nil && len(beyond) == 0 {
+		missing = slices.DeleteFunc(missing, func(r Right) bool { return r.given })
+	}
+	return missing, err
+}
+
+// refused asks about each right, some at a time.
+func refused(ctx context.Context, client kubernetes.Interface, namespace string, rights []Right) ([]Right, error) {
+	var (
+		wg    sync.WaitGroup
+		slots = make(chan struct{}, atOnce)
+		lacks = make([]bool, len(rights))
+		errs  = make([]error, len(rights))
+	)
+	for i, r := range rights {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, r.review(namespace), metav1.CreateOptions{})
+			if errs[i] = err; err == nil {
+				lacks[i] = !answer.Status.Allowed
+			}
+		})
+	}
+	wg.Wait()
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return nil, errs[i] // all say the same
+	}
+	var out []Right
+	for i, r := range rights {
+		if lacks[i] {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}

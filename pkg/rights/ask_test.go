@@ -1,0 +1,103 @@
+package rights
+
+import (
+	"errors"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// authorizer is an API server that lists some rules, and allows besides what may says.
+func authorizer(rules []authorizationv1.ResourceRule, may func(authorizationv1.ResourceAttributes) bool) *fake.Clientset {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "selfsubjectrulesreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectRulesReview)
+		review.Status.ResourceRules = rules
+		return true, review, nil
+	})
+	client.PrependReactor("create", "selfsubjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
+		review.Status.Allowed = may(*review.Spec.ResourceAttributes)
+		return true, review, nil
+	})
+	return client
+}
+
+func TestMissing(t *testing.T) {
+	rule := func(verbs, groups, resources, names []string) authorizationv1.ResourceRule {
+		return authorizationv1.ResourceRule{Verbs: verbs, APIGroups: groups, Resources: resources, ResourceNames: names}
+	}
+	all := []string{"*"}
+	never := func(authorizationv1.ResourceAttributes) bool { return false }
+	wanted := Of([]string{"Secret", "Role"}, []rbacv1.PolicyRule{
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"update"}, ResourceNames: []string{"c9s-controller"}},
+	}, true)
+	ordinary := []authorizationv1.ResourceRule{
+		rule([]string{"get", "create", "patch", "list", "delete", "update", "watch"}, []string{"", "apps", "rbac.authorization.k8s.io"}, []string{"secrets", "roles", "configmaps", "deployments"}, nil),
+		rule([]string{"list", "watch", "patch", "deletecollection"}, []string{""}, []string{"pods", "events"}, nil),
+		rule(all, []string{""}, []string{"pods/exec", "*/proxy", "pods/log"}, nil),
+	}
+	for name, c := range map[string]struct {
+		rules []authorizationv1.ResourceRule
+		may   func(authorizationv1.ResourceAttributes) bool
+		want  string
+		asked int // one by one
+	}{
+		// A rule tells nothing of what is of no namespace.
+		"administrator, by rules": {[]authorizationv1.ResourceRule{rule(all, all, all, nil)}, func(a authorizationv1.ResourceAttributes) bool {
+			return a.Resource == "namespaces" && a.Namespace == ""
+		}, "", 2},
+		"everything, not by rules": {nil, func(authorizationv1.ResourceAttributes) bool { return true }, "", len(wanted)},
+		"all but what the Role gives": {ordinary, func(a authorizationv1.ResourceAttributes) bool { return a.Resource == "namespaces" },
+			"update leases.coordination.k8s.io c9s-controller", 5},
+		"let go beyond": {ordinary, func(a authorizationv1.ResourceAttributes) bool {
+			return a.Resource == "namespaces" || a.Verb == "escalate" || a.Verb == "bind"
+		}, "", 5},
+		"beyond, but not bound": {ordinary, func(a authorizationv1.ResourceAttributes) bool {
+			return a.Resource == "namespaces" || a.Verb == "escalate"
+		}, "update leases.coordination.k8s.io c9s-controller", 5},
+		"a lease by its name": {append([]authorizationv1.ResourceRule{rule([]string{"update"}, []string{"coordination.k8s.io"}, []string{"leases"}, []string{"c9s-controller"})}, ordinary...),
+			never, "create, patch namespaces", 2},
+		"another lease": {append([]authorizationv1.ResourceRule{rule([]string{"update"}, []string{"coordination.k8s.io"}, []string{"leases"}, []string{"other"})}, ordinary...),
+			never, "create, patch namespaces; update leases.coordination.k8s.io c9s-controller", 5},
+		"no logs, some secrets": {[]authorizationv1.ResourceRule{
+			rule(all, all, []string{"roles", "configmaps", "deployments", "pods", "events", "*/exec", "*/proxy", "leases"}, nil),
+			rule(all, all, []string{"secrets"}, []string{"c9s-wire-key"}),
+		}, never, "create, patch namespaces; get pods/log; get, create, patch, list, delete secrets", 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := authorizer(c.rules, c.may)
+			got, err := Missing(t.Context(), client, "demo", wanted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := Describe(got); text != c.want {
+				t.Errorf("missing %q, want %q", text, c.want)
+			}
+			asked := -1 // the rules
+			for _, a := range client.Actions() {
+				if a.GetVerb() == "create" {
+					asked++
+				}
+			}
+			if asked != c.asked {
+				t.Errorf("%d rights asked one by one, want %d", asked, c.asked)
+			}
+		})
+	}
+}
+
+func TestMissingFails(t *testing.T) {
+	broken := errors.New("no answer")
+	for _, resource := range []string{"selfsubjectrulesreviews", "selfsubjectaccessreviews"} {
+		client := authorizer(nil, func(authorizationv1.ResourceAttributes) bool { return true })
+		client.PrependReactor("create", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, broken })
+		if _, err := Missing(t.Context(), client, "demo", Of([]string{"Secret"}, nil, false)); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", resource, err)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+// Package rights knows what c9s' commands do in a cluster, as RBAC names it, and asks
+// the API server which of it a user may not.
+package rights
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Resources are the API resources of the kinds that render makes, but for the
+// Namespace.
+var Resources = map[string]schema.GroupVersionResource{
+	"ConfigMap":             {Version: "v1", Resource: "configmaps"},
+	"Secret":                {Version: "v1", Resource: "secrets"},
+	"Service":               {Version: "v1", Resource: "services"},
+	"ServiceAccount":        {Version: "v1", Resource: "serviceaccounts"},
+	"PersistentVolumeClaim": {Version: "v1", Resource: "persistentvolumeclaims"},
+	"Deployment":            {Group: "apps", Version: "v1", Resource: "deployments"},
+	"NetworkPolicy":         {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
+	"Role":                  {Group: rbacv1.GroupName, Version: "v1", Resource: "roles"},
+	"RoleBinding":           {Group: rbacv1.GroupName, Version: "v1", Resource: "rolebindings"},
+}
+
+// Right is one thing that a command does, as RBAC names it.
+type Right struct {
+	// Command is who needs it: deploy, status, exec, logs, restart, destroy.
+	Command string
+	// Required tells that a lab does not get running without it.
+	Required                           bool
+	Verb, Group, Resource, Subresource string
+	Name                               string
+	// Cluster tells that it is not of one namespace.
+	Cluster bool
+	// given tells that a Role of the lab has it: who makes a Role must have what is
+	// in it, or be let go beyond (Kubernetes' RBAC reference, privilege escalation
+	// prevention).
+	given bool
+}
+
+// Of are the rights that the commands need for a lab whose objects are of some kinds,
+// and whose Roles have some rules. newNamespace tells that the lab's namespace is
+// still to be made.
+func Of(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
+	var out []Right
+	add := func(command string, required bool, r schema.GroupResource, sub string, verbs ...string) {
+		for _, verb := range verbs {
+			out = append(out, Right{Command: command, Required: required, Verb: verb, Group: r.Group, Resource: r.Resource, Subresource: sub})
+		}
+	}
+	for _, kind := range kinds {
+		if r, ok := Resources[kind]; ok {
+			add("deploy", true, r.GroupResource(), "", "get", "create", "patch")
+			add("destroy", false, r.GroupResource(), "", "list", "delete")
+		}
+	}
+	if newNamespace {
+		for _, verb := range []string{"create", "patch"} {
+			out = append(out, Right{Command: "deploy", Required: true, Verb: verb, Resource: "namespaces", Cluster: true})
+		}
+	}
+	var (
+		pods        = schema.GroupResource{Resource: "pods"}
+		deployments = Resources["Deployment"].GroupResource()
+	)
+	add("deploy", true, Resources["ConfigMap"].GroupResource(), "", "list", "update") // the inventory
+	add("deploy", true, pods, "", "list", "watch", "patch")
+	add("deploy", true, deployments, "", "list", "watch")
+	add("deploy", false, schema.GroupResource{Resource: "events"}, "", "list", "watch") // they only explain
+	add("status", false, pods, "proxy", "get")
+	add("exec", false, pods, "exec", "create")
+	add("logs", false, pods, "log", "get")
+	add("restart", false, pods, "", "deletecollection")
+	for _, rule := range rules {
+		out = append(out, granted(rule)...)
+	}
+	return unique(out)
+}
+
+func granted(rule rbacv1.PolicyRule) []Right {
+	names := rule.ResourceNames
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	var out []Right
+	for _, group := range rule.APIGroups {
+		for _, full := range rule.Resources {
+			resource, sub, _ := strings.Cut(full, "/")
+			for _, name := range names {
+				for _, verb := range rule.Verbs {
+					out = append(out, Right{Command: "deploy", Required: true, Verb: verb, Group: group, Resource: resource, Subresource: sub, Name: name, given: true})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// unique leaves out what is asked twice, and what a right to all objects has in it. A
+// right that is required stays so.
+func unique(rights []Right) []Right {
+	key := func(r Right, name string) Right {
+		return Right{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource, Name: name}
+	}
+	all, seen := map[Right]bool{}, map[Right]bool{}
+	for _, r := range rights {
+		all[key(r, r.Name)] = true
+	}
+	slices.SortStableFunc(rights, func(a, b Right) int { return cmp.Compare(rank(a), rank(b)) })
+	return slices.DeleteFunc(rights, func(r Right) bool {
+		k := key(r, r.Name)
+		if seen[k] || r.Name != "" && all[key(r, "")] {
+			return true
+		}
+		seen[k] = true
+		return false
+	})
+}
+
+func rank(r Right) int {
+	switch {
+	case r.Required && !r.given:
+		return 0
+	case r.Required:
+		return 1
+	}
+	return 2
+}
+
+// review asks the API server about a right in a namespace.
+func (r Right) review(namespace string) *authorizationv1.SelfSubjectAccessReview {
+	if r.Cluster {
+		namespace = ""
+	}
+	return &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource, Name: r.Name,
+		},
+	}}
+}
+
+// in tells that a rule has the right (its verbs, groups, resources and names; Kubernetes
+// API, ResourceRule).
+func (r Right) in(rule authorizationv1.ResourceRule) bool {
+	has := func(list []string, words ...string) bool {
+		return slices.Contains(list, "*") || slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
+	}
+	resources := []string{r.Resource}
+	if r.Subresource != "" {
+		resources = []string{r.Resource + "/" + r.Subresource, "*/" + r.Subresource}
+	}
+	named := len(rule.ResourceNames) == 0 || r.Name != "" && slices.Contains(rule.ResourceNames, r.Name)
+	return has(rule.Verbs, r.Verb) && has(rule.APIGroups, r.Group) && has(rule.Resources, resources...) && named
+}
+
+// object is what the right is to, as kubectl writes it: pods/exec, roles.rbac.authorization.k8s.io.
+func (r Right) object() string {
+	text := r.Resource
+	if r.Subresource != "" {
+		text += "/" + r.Subresource
+	}
+	if r.Group != "" {
+		text += "." + r.Group
+	}
+	if r.Name != "" {
+		text += " " + r.Name
+	}
+	return text
+}
+
+// Describe says what rights are, by what they are to: "create, patch secrets; list pods".
+func Describe(list []Right) string {
+	verbs := map[string][]string{}
+	for _, r := range list {
+		if o := r.object(); !slices.Contains(verbs[o], r.Verb) {
+			verbs[o] = append(verbs[o], r.Verb)
+		}
+	}
+	var parts []string
+	for object, v := range verbs {
+		parts = append(parts, strings.Join(v, ", ")+" "+object)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "; ")
+}
+
+// Remedy is how a user gets rights.
+func Remedy(list []Right) string {
+	text := "ask for the ClusterRole admin in the namespace"
+	if slices.ContainsFunc(list, func(r Right) bool { return r.Cluster }) {
+		text += ", or for a namespace that is there already and name it with -n"
+	}
+	if slices.ContainsFunc(list, func(r Right) bool {
+		return r.Required && (r.given || r.Group == rbacv1.GroupName)
+	}) {
+		text += "; --no-controller does without roles and rolebindings"
+	}
+	return text
+}
