@@ -55,6 +55,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"plan", demoTopo, "--node", "R9"}, ExitFailure, `has no node "R9"`},
 		{[]string{"explain", "nosuchfield"}, ExitFailure, "has no field"},
 		{[]string{"nosuchcommand"}, ExitUsage, "unknown command"},
+		{[]string{"completion", "tcsh"}, ExitUsage, "unknown command"},
 		{[]string{"render", "--nosuchflag"}, ExitUsage, "unknown flag"},
 		{[]string{"render", "a", "b"}, ExitUsage, "at most 1 arg"},
 		{[]string{"render", demoTopo, "-t", demoTopo}, ExitUsage, "given twice"},

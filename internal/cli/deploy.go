@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/render"
 )
 
@@ -97,9 +98,11 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	}
 	defer func() { c.source.Close() }()
 	if c.lab == nil || hasErrors(c.diags) {
-		report(world, c.diags)
-		fmt.Fprintf(world.Err, "%s; nothing was applied\n", summary(c.diags))
-		return nil, errFailed
+		_, diags, err := f.renderLab(ctx, world, c, rules, render.Options{}, nil)
+		if err != nil {
+			return nil, err
+		}
+		return nil, notApplied(world, diags)
 	}
 	client, err := target.connect(ctx)
 	if err != nil {
@@ -125,16 +128,22 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if err != nil {
 		return nil, err
 	}
-	report(world, diags)
 	if out == nil || hasErrors(diags) {
-		fmt.Fprintf(world.Err, "%s; nothing was applied\n", summary(diags))
-		return nil, errFailed
+		return nil, notApplied(world, diags)
 	}
+	report(world, diags)
 	l, err := cluster.NewLab(out)
 	if err != nil {
 		return nil, fail(err)
 	}
 	return &inCluster{client: client, lab: l, existing: existing, out: out, links: len(c.lab.Links)}, nil
+}
+
+// notApplied tells what is wrong with a topology.
+func notApplied(world IO, diags []diag.Diagnostic) error {
+	report(world, diags)
+	fmt.Fprintf(world.Err, "%s; nothing was applied\n", summary(diags))
+	return errFailed
 }
 
 func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {

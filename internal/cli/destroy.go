@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -99,10 +100,15 @@ func confirm(ctx context.Context, world IO, question string) (bool, error) {
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return true, nil
 	}
-	fmt.Fprintf(world.Err, "%s [y/N] ", question)
+	return ask(ctx, f, world.Err, question)
+}
+
+// ask reads a line that says yes or no. The end of ctx, as by Ctrl-C, is no answer.
+func ask(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
+	fmt.Fprintf(out, "%s [y/N] ", question)
 	answered := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(f).ReadString('\n') // what was typed before an error is no answer
+		line, _ := bufio.NewReader(in).ReadString('\n') // what was typed before an error is no answer
 		answered <- line
 	}()
 	var answer string
@@ -111,13 +117,13 @@ func confirm(ctx context.Context, world IO, question string) (bool, error) {
 	case <-ctx.Done():
 	}
 	if !strings.HasSuffix(answer, "\n") {
-		fmt.Fprintln(world.Err)
+		fmt.Fprintln(out)
 		return false, fail(errors.New("no answer; nothing was done"))
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
 		return true, nil
 	}
-	fmt.Fprintln(world.Err, "nothing was done")
+	fmt.Fprintln(out, "nothing was done")
 	return false, nil
 }

@@ -77,6 +77,7 @@ func notEmpty(args []string) error {
 type compiled struct {
 	lab    *lab.Lab
 	diags  []diag.Diagnostic
+	file   *topology.File
 	source *topology.Source
 	kinds  *kinds.Catalogue
 }
@@ -115,6 +116,7 @@ func (f *topoFlags) compileTopology(ctx context.Context, world IO, ref string, o
 		return nil, fail(err)
 	}
 	c.diags = append(c.diags, diags...)
+	c.file = file
 	if file == nil {
 		if src.IsTemplate() && !slices.ContainsFunc(c.diags, func(d diag.Diagnostic) bool { return d.Code == topology.CodeTemplate }) {
 			c.diags = append(c.diags, templateLines(src))

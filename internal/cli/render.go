@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,8 +173,14 @@ type certifier func(*lab.Lab, map[string]*plan.Plan, *render.Options) error
 // renderLab runs plan and render on a compiled topology. o has what the caller
 // alone knows; certify, if not nil, adds the certificates.
 func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules []render.ImageRule, o render.Options, certify certifier) (*render.Output, []diag.Diagnostic, error) {
-	if c.lab == nil || hasErrors(c.diags) {
+	if c.lab == nil {
 		return nil, c.diags, nil
+	}
+	var only map[string]bool // all
+	if hasErrors(c.diags) {
+		if only, _ = c.sound(c.diags); len(only) == 0 {
+			return nil, c.diags, nil
+		}
 	}
 	planner, notice, err := f.choosePlanner(world, c.kinds)
 	if err != nil {
@@ -182,13 +189,13 @@ func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules [
 	if notice != "" {
 		fmt.Fprintln(world.Err, notice)
 	}
-	plans, planDiags, err := planNodes(ctx, planner, c.lab, nil)
+	plans, planDiags, err := planNodes(ctx, planner, c.lab, only)
 	if err != nil {
 		return nil, nil, fail(err)
 	}
 	diags := slices.Concat(c.diags, planDiags)
 	if hasErrors(diags) {
-		return nil, diags, nil
+		return nil, append(diags, f.renderSound(c, plans, rules, o, diags)...), nil
 	}
 	diags = append(diags, f.unusedRules(c, plans, rules)...)
 	if f.allowMissing {
@@ -215,11 +222,31 @@ func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules [
 	return out, append(diags, renderDiags...), nil
 }
 
+// renderSound is what render has against the nodes that nothing else is wrong with.
+func (f *labFlags) renderSound(c *compiled, plans map[string]*plan.Plan, rules []render.ImageRule, o render.Options, diags []diag.Diagnostic) []diag.Diagnostic {
+	sound, links := c.sound(diags)
+	if len(sound) == 0 || !links || len(o.Only) > 0 {
+		return nil
+	}
+	if f.allowMissing {
+		standInImages(c.lab, plans, rules)
+	}
+	o.Only, o.Image, o.Version, o.NoController, o.MapImage = slices.Sorted(maps.Keys(sound)), f.image, Version, f.noController, rules
+	_, more := render.Render(c.lab, plans, o)
+	return slices.DeleteFunc(more, func(d diag.Diagnostic) bool {
+		node, ok := c.file.Block(d.Pos)
+		return d.Severity != diag.Error || !ok || !sound[node]
+	})
+}
+
 // standInImages puts a placeholder where an image is no reference, most often for
 // a variable that is not set.
 func standInImages(l *lab.Lab, plans map[string]*plan.Plan, rules []render.ImageRule) []diag.Diagnostic {
 	var diags diag.List
 	for _, n := range l.Nodes {
+		if plans[n.Name] == nil {
+			continue
+		}
 		for i := range plans[n.Name].Containers {
 			container := &plans[n.Name].Containers[i]
 			if render.LegalImage(render.MapImage(rules, container.Image)) {

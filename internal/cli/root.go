@@ -68,6 +68,7 @@ func Main(args []string, world IO) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	root := newRoot(world)
+	strictCompletion(root)
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
 	err := root.ExecuteContext(ctx)
 	var code exitCode
@@ -119,6 +120,21 @@ Deployments, Services and ConfigMaps that run with kubectl alone.`,
 		newRender(world), newValidate(world), newPlan(world), newGraph(world),
 		newKinds(world), newExplain(world), newVersion(world),
 	)
-	root.AddCommand(clusterCommands(world)...)
+	if commands := clusterCommands(world); len(commands) > 0 {
+		root.AddCommand(commands...)
+		root.Example = "  c9s deploy topo.clab.yml\n" + root.Example
+	}
 	return root
+}
+
+// strictCompletion has a shell that is not known refused, as other commands are: cobra
+// prints its help.
+func strictCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Args = cobra.NoArgs
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }

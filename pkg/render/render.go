@@ -91,7 +91,7 @@ func (o *Object) JSON() ([]byte, error) {
 	return encode(o.Object)
 }
 
-// Render renders l. plans are by node name and hold every node of l. The Output
+// Render renders l. plans are by node name and hold every node that is rendered. The Output
 // is nil where a diagnostic is an error. The planner's own diagnostics are not
 // repeated.
 func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []diag.Diagnostic) {

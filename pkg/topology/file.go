@@ -21,6 +21,8 @@ type File struct {
 	Settings *Settings `yaml:"settings"`
 	Topology *Topology `yaml:"topology"`
 	Debug    Bool      `yaml:"debug"`
+
+	blocks []block
 }
 
 // PrefixStr is a string where the empty text differs from its absence.

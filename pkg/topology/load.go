@@ -77,6 +77,7 @@ func parseFile(src *Source, text string, diags *diag.List) *File {
 	}
 	d.decodeStruct(root, f, "", nil)
 	f.Uses = d.uses
+	f.blocks = blocksOf(root)
 	var next yaml.Node
 	if err := dec.Decode(&next); err == nil {
 		diags.Warnf(CodeDocuments, d.pos(&next), "put each topology into a file of its own", "the file has a second YAML document, which containerlab does not read")
