@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/topology"
@@ -63,8 +63,9 @@ func (c *compiler) compileName() {
 		}
 		name.Value = strings.NewReplacer("__gitBranch__", branch, "__gitHash__", hash).Replace(name.Value)
 	}
-	if strings.Contains(name.Value, "/") || strings.ContainsFunc(name.Value, unicode.IsControl) {
-		c.diags.Errorf(CodeBadName, name.Pos, "use letters, digits, hyphens, dots and underscores", "the lab's name %q cannot be a name", name.Value)
+	if i := strings.IndexFunc(name.Value, notInName); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(name.Value[i:])
+		c.diags.Errorf(CodeBadName, name.Pos, "use letters, digits, hyphens, dots and underscores", "the lab's name %q has %q in it, and containers' names cannot", name.Value, r)
 	}
 	c.lab.Name = name.Value
 	c.lab.Prefix = "clab"
@@ -85,6 +86,12 @@ func (c *compiler) compileName() {
 	if c.o.Namespace != "" && MapName(c.o.Namespace, 63) != c.o.Namespace {
 		c.diags.Errorf(CodeBadName, diag.Pos{}, fmt.Sprintf("use -n %s", MapName(c.o.Namespace, 63)), "%q cannot be the name of a namespace", c.o.Namespace)
 	}
+}
+
+// notInName tells that a letter cannot be in a container's name, of which the lab's is a
+// part (Docker: [a-zA-Z0-9][a-zA-Z0-9_.-]+).
+func notInName(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r))
 }
 
 // longName is containerlab's container name.
