@@ -10,12 +10,12 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 )
 
@@ -140,23 +140,14 @@ func (f *execFlags) many(ctx context.Context, world IO, client *cluster.Client, 
 		}
 	}
 	results := make([]execResult, len(with))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, execAtOnce)
-	for i, n := range with {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			var out, errOut bytes.Buffer
-			code, err := execIn(ctx, client, found, n, argv, cluster.Streams{Out: &out, Err: &errOut})
-			results[i] = execResult{Node: n.Name, ExitCode: code, Stdout: out.String(), Stderr: errOut.String()}
-			if err != nil {
-				results[i].ExitCode, results[i].Error = 1, err.Error()
-			}
-		}()
-	}
-	wg.Wait()
+	bounded.Each(len(with), execAtOnce, func(i int) {
+		var out, errOut bytes.Buffer
+		code, err := execIn(ctx, client, found, with[i], argv, cluster.Streams{Out: &out, Err: &errOut})
+		results[i] = execResult{Node: with[i].Name, ExitCode: code, Stdout: out.String(), Stderr: errOut.String()}
+		if err != nil {
+			results[i].ExitCode, results[i].Error = 1, err.Error()
+		}
+	})
 	failed := false
 	for _, r := range results {
 		failed = failed || r.ExitCode != 0

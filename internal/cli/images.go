@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/image"
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -92,25 +93,17 @@ func (f *imageFlags) apply(ctx context.Context, l *lab.Lab, plans map[string]*pl
 // resolveAll asks for each image, a bounded number at once.
 func resolveAll(ctx context.Context, r *image.Resolver, names []string) (map[string]image.Info, map[string]error) {
 	var mu sync.Mutex
-	var wg sync.WaitGroup
 	infos, failed := map[string]image.Info{}, map[string]error{}
-	slots := make(chan struct{}, maxRegistryRequests)
-	for _, name := range names {
-		wg.Add(1)
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots; wg.Done() }()
-			info, err := r.Resolve(ctx, name)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				failed[name] = err
-			} else {
-				infos[name] = info
-			}
-		}()
-	}
-	wg.Wait()
+	bounded.Each(len(names), maxRegistryRequests, func(i int) {
+		info, err := r.Resolve(ctx, names[i])
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			failed[names[i]] = err
+		} else {
+			infos[names[i]] = info
+		}
+	})
 	return infos, failed
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 
+	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/rights"
@@ -176,7 +177,7 @@ func (d *destruction) removeAll(ctx context.Context, kind string, going []*metav
 		options.GracePeriodSeconds = new(int64(killAfter))
 	}
 	errs := make([]error, len(going))
-	each(len(going), requestsAtOnce, func(i int) {
+	bounded.Each(len(going), requestsAtOnce, func(i int) {
 		options := options
 		options.Preconditions = &metav1.Preconditions{UID: &going[i].UID}
 		errs[i] = resource.Delete(ctx, going[i].Name, options)
@@ -346,7 +347,7 @@ func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy stri
 	resources := listable(served)
 	lists := make([]*metav1.PartialObjectMetadataList, len(resources))
 	errs := make([]error, len(resources))
-	each(len(resources), requestsAtOnce, func(i int) {
+	bounded.Each(len(resources), requestsAtOnce, func(i int) {
 		lists[i], errs[i] = d.meta.Resource(resources[i].resource).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{})
 	})
 	for i, r := range resources {

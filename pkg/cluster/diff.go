@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/rights"
@@ -89,7 +90,7 @@ func (c *Client) Diff(ctx context.Context, l *Lab) (Diff, error) {
 	}
 	objects := make([]ObjectDiff, len(l.objects))
 	errs := make([]error, len(l.objects))
-	each(len(l.objects), requestsAtOnce, func(i int) {
+	bounded.Each(len(l.objects), requestsAtOnce, func(i int) {
 		u := l.objects[i]
 		key := objectKey(u)
 		objects[i].Object = key

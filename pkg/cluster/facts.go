@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/controller"
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render/own"
@@ -183,7 +184,7 @@ const (
 func (c *Client) askSidecars(ctx context.Context, namespace string, pods []*corev1.Pod) map[string]api.Status {
 	out := map[string]api.Status{}
 	var mu sync.Mutex
-	each(len(pods), askAtOnce, func(i int) {
+	bounded.Each(len(pods), askAtOnce, func(i int) {
 		pod := pods[i]
 		if status.Ended(pod) || pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
 			return

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/controller"
 	"github.com/c9s-lab/c9s/pkg/render/own"
 )
@@ -62,10 +63,13 @@ func (c *Client) Settle(ctx context.Context, l *Lab, d Diff) error {
 	})
 }
 
+// requestsAtOnce bounds the requests that are under way.
+const requestsAtOnce = 16
+
 // forEach calls do for all Pods of a diff, some at a time.
 func (c *Client) forEach(d Diff, do func(NodeDiff) error) error {
 	errs := make([]error, len(d.Nodes))
-	each(len(d.Nodes), requestsAtOnce, func(i int) { errs[i] = do(d.Nodes[i]) })
+	bounded.Each(len(d.Nodes), requestsAtOnce, func(i int) { errs[i] = do(d.Nodes[i]) })
 	return errors.Join(errs...)
 }
 
@@ -113,7 +117,7 @@ func (c *Client) askAgain(ctx context.Context, l *Lab) error {
 	})
 	errs := make([]error, len(refused))
 	now := time.Now().UTC().Format(time.RFC3339Nano)
-	each(len(refused), requestsAtOnce, func(i int) {
+	bounded.Each(len(refused), requestsAtOnce, func(i int) {
 		errs[i] = c.annotate(ctx, l.Namespace, refused[i].Name, annotationAskedAgain, fmt.Sprintf("%q", now))
 	})
 	return errors.Join(errs...)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 	"github.com/c9s-lab/c9s/sidecar/probe"
@@ -48,27 +50,14 @@ func (p Prober) Probe(ctx context.Context, f Facts, n Needs) (map[string]Probe, 
 	}
 	defer remove()
 	out := map[string]Probe{}
-	var (
-		mu    sync.Mutex
-		wg    sync.WaitGroup
-		slots = make(chan struct{}, probesAtOnce)
-	)
-	for _, w := range landing(f, n) {
-		if RuntimeOf(w).Privileged == No {
-			continue
-		}
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			report, err := p.one(ctx, w.Name)
-			mu.Lock()
-			defer mu.Unlock()
-			out[w.Name] = Probe{Report: report, Err: err}
-		}()
-	}
-	wg.Wait()
+	workers := slices.DeleteFunc(landing(f, n), func(w *corev1.Node) bool { return RuntimeOf(w).Privileged == No })
+	var mu sync.Mutex
+	bounded.Each(len(workers), probesAtOnce, func(i int) {
+		report, err := p.one(ctx, workers[i].Name)
+		mu.Lock()
+		defer mu.Unlock()
+		out[workers[i].Name] = Probe{Report: report, Err: err}
+	})
 	return out, ctx.Err()
 }
 

@@ -3,12 +3,13 @@ package rights
 import (
 	"context"
 	"slices"
-	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/c9s-lab/c9s/internal/bounded"
 )
 
 // atOnce bounds the questions that are under way.
@@ -42,23 +43,13 @@ func Missing(ctx context.Context, client kubernetes.Interface, namespace string,
 
 // refused asks about each right, some at a time.
 func refused(ctx context.Context, client kubernetes.Interface, namespace string, rights []Right) ([]Right, error) {
-	var (
-		wg    sync.WaitGroup
-		slots = make(chan struct{}, atOnce)
-		lacks = make([]bool, len(rights))
-		errs  = make([]error, len(rights))
-	)
-	for i, r := range rights {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, r.review(namespace), metav1.CreateOptions{})
-			if errs[i] = err; err == nil {
-				lacks[i] = !answer.Status.Allowed
-			}
-		})
-	}
-	wg.Wait()
+	lacks, errs := make([]bool, len(rights)), make([]error, len(rights))
+	bounded.Each(len(rights), atOnce, func(i int) {
+		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, rights[i].review(namespace), metav1.CreateOptions{})
+		if errs[i] = err; err == nil {
+			lacks[i] = !answer.Status.Allowed
+		}
+	})
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		return nil, errs[i] // all say the same
 	}

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/links"
 )
 
@@ -66,23 +67,17 @@ func (f *Fabric) lookupAll() int {
 	if f.opt.Resolver == nil {
 		return 0
 	}
-	gate, group := make(chan struct{}, resolveAtOnce), sync.WaitGroup{}
-	for _, name := range names {
-		gate <- struct{}{}
-		group.Go(func() {
-			defer func() { <-gate }()
-			ctx, cancel := context.WithTimeout(f.ctx, resolveTimeout)
-			defer cancel()
-			addrs, err := f.opt.Resolver.Lookup(ctx, name)
-			if err != nil {
-				f.opt.Log.Debug("looking up a peer", "pod", name, "error", err)
-			}
-			if len(addrs) > 0 {
-				f.found(name, addrs)
-			}
-		})
-	}
-	group.Wait()
+	bounded.Each(len(names), resolveAtOnce, func(i int) {
+		ctx, cancel := context.WithTimeout(f.ctx, resolveTimeout)
+		defer cancel()
+		addrs, err := f.opt.Resolver.Lookup(ctx, names[i])
+		if err != nil {
+			f.opt.Log.Debug("looking up a peer", "pod", names[i], "error", err)
+		}
+		if len(addrs) > 0 {
+			f.found(names[i], addrs)
+		}
+	})
 	return len(names)
 }
 
