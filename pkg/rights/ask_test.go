@@ -93,11 +93,11 @@ func TestMissing(t *testing.T) {
 
 func TestMissingFails(t *testing.T) {
 	broken := errors.New("no answer")
-	for _, resource := range []string{"selfsubjectrulesreviews", "selfsubjectaccessreviews"} {
+	for resource, want := range map[string]error{"selfsubjectrulesreviews": nil, "selfsubjectaccessreviews": broken} {
 		client := authorizer(nil, func(authorizationv1.ResourceAttributes) bool { return true })
 		client.PrependReactor("create", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, broken })
-		if _, err := Missing(t.Context(), client, "demo", Of([]string{"Secret"}, nil, false)); !errors.Is(err, broken) {
-			t.Errorf("%s: %v", resource, err)
+		if got, err := Missing(t.Context(), client, "demo", Of([]string{"Secret"}, nil, false)); !errors.Is(err, want) || len(got) > 0 {
+			t.Errorf("%s: %v, %v", resource, got, err)
 		}
 	}
 }
