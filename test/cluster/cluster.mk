@@ -23,6 +23,7 @@ cluster-kubeconfig: $(C9S_CLUSTER_BIN) ## Print the path of its kubeconfig
 .PHONY: e2e
 e2e: ## Run the end-to-end tests on a cluster of their own (root; E2E_FLAGS=-short: the quick half)
 	@for module in test/cluster test/e2e; do $(GO) vet -C $$module ./... || exit 1; done
+	@cd test/cluster && $(GO) test ./...
 	@cd test/e2e && C9S_CLUSTER=$(or $(CLUSTER_NAME),e2e) $(GO) test -p 1 -count=1 -timeout 80m $(E2E_FLAGS) ./...
 
 .PHONY: cluster-soak

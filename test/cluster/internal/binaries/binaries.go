@@ -73,6 +73,9 @@ func (c Cache) Ensure(ctx context.Context, list []Binary, tell func(string)) err
 		}
 		tell(fmt.Sprintf("  [%d/%d] %s built in %s", i+1, len(missing), b.Name, time.Since(start).Round(time.Second)))
 	}
+	if len(missing) > 0 {
+		tell(c.disk(ctx))
+	}
 	return nil
 }
 
