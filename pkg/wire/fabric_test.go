@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,18 +92,26 @@ func (n *testNS) raw(t testing.TB, name string) int {
 	return fd
 }
 
-// receive gives frames, with their tags, until want comes or time is over.
-func receiveFrame(fd int, want []byte) bool {
+// receiveFrame takes frames, with their tags, until want comes or time is over.
+// Another one is shown to other, unless that is nil.
+func receiveFrame(fd int, want []byte, limit time.Duration, other func(frame []byte)) bool {
 	b, err := newRxBatch()
 	if err != nil {
 		return false
 	}
 	defer b.free()
-	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(limit); time.Now().Before(end); {
 		unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
 		b.prepare(false, false, 1)
-		if n, _ := b.recv(fd); n == 1 && bytes.Equal(frameOf(b, 0, int(b.msgs[0].Len), false), want) {
+		if n, _ := b.recv(fd); n != 1 {
+			continue
+		}
+		f := frameOf(b, 0, int(b.msgs[0].Len), false)
+		if bytes.Equal(f, want) {
 			return true
+		}
+		if other != nil {
+			other(f)
 		}
 	}
 	return false
@@ -140,12 +150,31 @@ func TestFramesArriveUnchanged(t *testing.T) {
 			pathKnown(t, 1500, a, b)
 			eventually(t, "datapath", func() bool { return a.status(1).Datapath == datapath })
 			tx, rx := a.dev.raw(t, "eth1"), b.dev.raw(t, "eth1")
-			for name, f := range controlFrames() {
-				if _, err := unix.Write(tx, f); err != nil {
-					t.Fatalf("%s: %v", name, err)
+			frames := controlFrames()
+			// Who is late is lost, as frames may be. None may be other than it was.
+			other := func(got []byte) {
+				if len(got) < 12 || !bytes.Equal(got[6:12], frames["runt"][6:12]) {
+					return // one of the kernel's
 				}
-				if !receiveFrame(rx, f) {
-					t.Errorf("%s did not arrive unchanged", name)
+				for _, f := range frames {
+					if bytes.Equal(got, f) {
+						return
+					}
+				}
+				t.Errorf("nobody sent these %d bytes: %x", len(got), got[:min(len(got), 60)])
+			}
+			for name, f := range frames {
+				for n := 1; ; n++ {
+					if _, err := unix.Write(tx, f); err != nil {
+						t.Fatalf("%s: %v", name, err)
+					}
+					if receiveFrame(rx, f, 2*time.Second, other) {
+						break
+					}
+					if n == 5 {
+						t.Errorf("%s did not arrive unchanged", name)
+						break
+					}
 				}
 			}
 		})
@@ -157,7 +186,7 @@ func TestFramesArriveUnchanged(t *testing.T) {
 func TestStackDoesNotSeeLegs(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
 	b.ns.addr(t, "leg1", "192.168.1.77/24")
-	if _, err := a.dev.pinger(t).ping("192.168.1.77", 10, 1); err == nil {
+	if _, err := a.dev.hasty(t).ping("192.168.1.77", 10, 1); err == nil {
 		t.Error("the kernel answered on a leg")
 	}
 }
@@ -205,9 +234,7 @@ func TestTCPUnderLoss(t *testing.T) {
 	if err := transfer(t, a.dev, b.dev, "192.168.1.2", 20<<20); err != nil {
 		t.Error(err)
 	}
-	if !a.status(1).Up || !b.status(1).Up {
-		t.Error("the wire went down")
-	}
+	eventually(t, "the wire is up", func() bool { return a.status(1).Up && b.status(1).Up })
 	if b.fabric.Status().Wires[0].Drops["incomplete"] == 0 {
 		t.Error("nothing was lost: the test tests nothing")
 	}
@@ -220,12 +247,11 @@ func TestCarrierBothWays(t *testing.T) {
 		for _, e := range [][2]*testPod{{a, b}, {b, a}} {
 			me, far := e[0], e[1]
 			me.dev.down(t, "eth1")
-			within(t, time.Second, "far end sees down", func() bool { return !far.dev.carrier("eth1") })
-			if r := far.status(1).Reason; r != reasonFarDown {
-				t.Errorf("reason %q", r)
-			}
+			eventually(t, "far end sees down, and why", func() bool {
+				return !far.dev.carrier("eth1") && far.status(1).Reason == reasonFarDown
+			})
 			me.dev.up(t, "eth1")
-			within(t, time.Second, "far end sees up", func() bool { return far.dev.carrier("eth1") && me.dev.carrier("eth1") })
+			eventually(t, "far end sees up", func() bool { return far.dev.carrier("eth1") && me.dev.carrier("eth1") })
 		}
 		a.dev.down(t, "eth1")
 		b.dev.down(t, "eth1")
@@ -239,11 +265,13 @@ func TestCarrierBothWays(t *testing.T) {
 func TestPeerLostMovedAndBack(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
 	b.stop()
-	lost := within(t, 2*time.Second, "carrier down after the peer was killed", func() bool { return !a.dev.carrier("eth1") })
+	lost := eventually(t, "carrier down after the peer was killed", func() bool { return !a.dev.carrier("eth1") })
 	b.setAddr(99)
+	a.lab.mu.Lock()
 	a.lab.where["b"] = []netip.Addr{netip.MustParseAddr("10.9.0.2")} // DNS is late
+	a.lab.mu.Unlock()
 	b.start()
-	back := within(t, 3*time.Second, "up at another address", func() bool {
+	back := eventually(t, "up at another address", func() bool {
 		return a.dev.carrier("eth1") && a.status(1).Up && b.status(1).Up
 	})
 	if !strings.HasPrefix(a.status(1).Peer, "10.9.0.99:") {
@@ -255,39 +283,49 @@ func TestPeerLostMovedAndBack(t *testing.T) {
 	t.Logf("lost in %v, back in %v", lost, back)
 }
 
-// A sidecar that restarts does not make the device's carrier flap.
+// A sidecar that restarts does not make the device's carrier flap, if it is back
+// before its silence makes it a lost one: the last heartbeat is up to 250 ms old.
 func TestRestartDoesNotFlap(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
-	down := make(chan struct{}, 1)
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if !a.dev.carrier("eth1") || !b.dev.carrier("eth1") {
-				select {
-				case down <- struct{}{}:
-				default:
+	// restart tells whether a carrier was seen to go meanwhile.
+	restart := func() (bool, time.Duration) {
+		var end, flapped atomic.Bool
+		var watch sync.WaitGroup
+		eventually(t, "carrier", func() bool { return a.dev.carrier("eth1") && b.dev.carrier("eth1") })
+		watch.Go(func() {
+			for !end.Load() {
+				if !a.dev.carrier("eth1") || !b.dev.carrier("eth1") {
+					flapped.Store(true)
 				}
+				time.Sleep(2 * time.Millisecond)
 			}
-			time.Sleep(2 * time.Millisecond)
-		}
-	}()
-	for range 5 {
+		})
+		begin := time.Now()
 		b.stop()
 		b.start()
 		waitUp(t, 1, a, b)
+		took := time.Since(begin)
+		time.Sleep(50 * time.Millisecond) // and it does not flap afterwards
+		end.Store(true)
+		watch.Wait()
+		return flapped.Load(), took
 	}
-	close(stop)
-	<-done
-	select {
-	case <-down:
-		t.Error("the carrier flapped")
-	default:
+	slow := 0
+	for good := 0; good < 5; {
+		flapped, took := restart()
+		switch {
+		case took > 400*time.Millisecond:
+			if slow++; slow > 100 {
+				t.Fatalf("%d restarts took longer than 400 ms, the last one %v", slow, took)
+			}
+		case flapped:
+			t.Fatalf("the carrier flapped in a restart of %v", took)
+		default:
+			good++
+		}
+	}
+	if slow > 0 {
+		t.Logf("%d restarts took too long to tell", slow)
 	}
 }
 
@@ -296,7 +334,7 @@ func TestStartsFromAnyState(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
 	for range 3 {
 		b.stop()
-		within(t, 2*time.Second, "lost", func() bool { return !a.dev.carrier("eth1") })
+		eventually(t, "lost", func() bool { return !a.dev.carrier("eth1") })
 		a.stop()
 		b.ns.down(t, "leg1")
 		a.start()
@@ -337,7 +375,8 @@ func TestSetLeavesOthersAlone(t *testing.T) {
 	}
 	fatal(t, a.fabric.Set(a.wires))
 	waitUp(t, 2, a, c)
-	eventually(t, "an answer on the wire that is back", func() bool { _, err := p.ping("192.168.2.2", 1000, 1); return err == nil })
+	again := a.dev.hasty(t)
+	eventually(t, "an answer on the wire that is back", func() bool { _, err := again.ping("192.168.2.2", 1000, 1); return err == nil })
 	if err := a.fabric.Set([]Wire{{ID: 1, PeerPod: "b", Leg: "x"}, {ID: 1, PeerPod: "b", Leg: "x"}}); err == nil {
 		t.Error("a wire twice")
 	}
@@ -348,14 +387,14 @@ func TestLegIsMadeAnew(t *testing.T) {
 	mac := b.dev.link(t, "eth1").Attrs().HardwareAddr
 	for range 3 {
 		fatal(t, b.ns.h.LinkDel(b.ns.link(t, "leg1")))
-		within(t, time.Second, "far end sees it", func() bool { return !a.dev.carrier("eth1") })
+		eventually(t, "far end sees it", func() bool { return !a.dev.carrier("eth1") })
 		veth(t, b.ns, "leg1", b.dev, "eth1", 1500)
 		fatal(t, b.dev.h.LinkSetHardwareAddr(b.dev.link(t, "eth1"), mac))
 		b.dev.addr(t, "eth1", "192.168.1.2/24")
 		b.wires[0].LegIndex = b.ns.link(t, "leg1").Attrs().Index
 		fatal(t, b.fabric.Set(b.wires))
 		waitUp(t, 1, a, b)
-		p := a.dev.pinger(t) // the kernel's queue on the device begins to work a little later
+		p := a.dev.hasty(t) // the kernel's queue on the device begins to work a little later
 		eventually(t, "an answer", func() bool { _, err := p.ping("192.168.1.2", 100, 1); return err == nil })
 	}
 }
@@ -411,9 +450,18 @@ func TestLocalImpaired(t *testing.T) {
 	waitUp(t, 1, a)
 	p := a.dev.pinger(t)
 	p.ping("192.168.1.2", 10, 0)
-	rtt, err := p.ping("192.168.1.2", 1000, 1)
-	if err != nil || rtt < 30*time.Millisecond || rtt > 60*time.Millisecond {
-		t.Errorf("%v %v", rtt, err)
+	// None is early, and what is later is the machine's: the least tells of a delay
+	// that is there twice.
+	least := time.Hour
+	for seq := uint16(1); seq <= 50 && least > 60*time.Millisecond; seq++ {
+		rtt, err := p.ping("192.168.1.2", 1000, seq)
+		if err != nil || rtt < 30*time.Millisecond {
+			t.Fatalf("%v %v", rtt, err)
+		}
+		least = min(least, rtt)
+	}
+	if least > 60*time.Millisecond {
+		t.Errorf("no answer within 60 ms, the fastest after %v", least)
 	}
 	a.wires[0].Impairment, a.wires[0].ReverseImpairment = nil, nil
 	fatal(t, a.fabric.Set(a.wires))
@@ -421,9 +469,9 @@ func TestLocalImpaired(t *testing.T) {
 		t.Error(err)
 	}
 	other.down(t, "eth1")
-	within(t, time.Second, "carrier", func() bool { return !a.dev.carrier("eth1") })
+	eventually(t, "carrier", func() bool { return !a.dev.carrier("eth1") })
 	other.up(t, "eth1")
-	within(t, time.Second, "carrier", func() bool { return a.dev.carrier("eth1") && other.carrier("eth1") })
+	eventually(t, "carrier", func() bool { return a.dev.carrier("eth1") && other.carrier("eth1") })
 }
 
 // One percent of loss is one percent of the packets, of super-frames too.

@@ -165,11 +165,11 @@ func TestKillLoop(t *testing.T) {
 		}
 		p.kill()
 	}
-	within(t, 2*time.Second, "carrier down after the kill", func() bool { return !b.dev.carrier("eth1") })
+	eventually(t, "carrier down after the kill", func() bool { return !b.dev.carrier("eth1") })
 }
 
 // TestIdle measures a process with 8 wires to 8 Pods. WIRE_IDLE is for how many
-// seconds.
+// seconds, and has its memory judged.
 func TestIdle(t *testing.T) {
 	d := seconds("WIRE_IDLE", 1)
 	l := newLab(t, 1500, nil)
@@ -188,7 +188,7 @@ func TestIdle(t *testing.T) {
 	used := cpu() - from
 	rss := residentKiB(t, c.cmd.Process.Pid)
 	t.Logf("idle with 8 wires: %.2f mCPU, %d KiB resident", used.Seconds()/d.Seconds()*1000, rss)
-	if rss > 40<<10 {
+	if os.Getenv("WIRE_IDLE") != "" && rss > 40<<10 {
 		t.Error("too much memory")
 	}
 }

@@ -31,7 +31,7 @@ func transfer(t testing.TB, from, to *testNS, addr string, n int) error {
 	from.do(func() { out, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0) })
 	fatal(t, err)
 	defer unix.Close(out)
-	limit := &unix.Timeval{Sec: 10}
+	limit := &unix.Timeval{Sec: 60}
 	unix.SetsockoptTimeval(out, unix.SOL_SOCKET, unix.SO_SNDTIMEO, limit)
 	if err := connect(out, &unix.SockaddrInet4{Port: 5300, Addr: [4]byte(net.ParseIP(addr).To4())}); err != nil {
 		return fmt.Errorf("connecting: %w", err)
@@ -172,7 +172,7 @@ func connect(fd int, to unix.Sockaddr) error {
 	}
 	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 	for {
-		if _, err := unix.Poll(p, 10_000); err == nil {
+		if _, err := unix.Poll(p, 60_000); err == nil {
 			break
 		} else if err != unix.EINTR {
 			return err
