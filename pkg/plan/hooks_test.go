@@ -60,7 +60,8 @@ func fakePlanner(args []string) {
 			if err := child.Start(); err != nil {
 				os.Exit(4)
 			}
-			os.WriteFile(args[1], []byte(strconv.Itoa(child.Process.Pid)), 0o600)
+			os.WriteFile(args[1]+".new", []byte(strconv.Itoa(child.Process.Pid)), 0o600)
+			os.Rename(args[1]+".new", args[1]) // whole or not there: it is killed at any moment
 		}
 		fmt.Fprintln(os.Stderr, "still thinking")
 		time.Sleep(time.Minute)
@@ -138,7 +139,7 @@ func fake(t *testing.T, mode string, options ...HooksOption) *Hooks {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := append([]HooksOption{WithArgs("fake-planner", mode), WithDeadline(20 * time.Second)}, options...)
+	all := append([]HooksOption{WithArgs("fake-planner", mode), WithDeadline(DefaultDeadline)}, options...)
 	return NewHooks(self, all...)
 }
 
@@ -163,6 +164,10 @@ func hooksLab() (*lab.Lab, *lab.Node) {
 	return l, a
 }
 
+// lastDeadline is about the last one that is tried when shorter ones end before the
+// program has begun. A fake hangs for longer.
+const lastDeadline = 25 * time.Second
+
 func TestHooksFailures(t *testing.T) {
 	for _, tt := range []struct {
 		mode string
@@ -170,7 +175,7 @@ func TestHooksFailures(t *testing.T) {
 		says string
 	}{
 		{"crash", CodePlannerFailed, "exit status 2; it said: panic: out of cheese"},
-		{"hang", CodePlannerTimeout, "no answer within 300ms; it said: still thinking"},
+		{"hang", CodePlannerTimeout, "no answer within DEADLINE; it said: still thinking"},
 		{"silent", CodePlannerFailed, "ended without an answer"},
 		{"garbage", CodePlannerFailed, "not one JSON document"},
 		{"partial", CodePlannerFailed, "cut off after"},
@@ -188,24 +193,33 @@ func TestHooksFailures(t *testing.T) {
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
 			t.Parallel()
-			options := []HooksOption{withMaximum(1 << 16)}
-			if tt.mode == "hang" {
-				options = append(options, WithDeadline(300*time.Millisecond))
-			}
 			l, n := hooksLab()
-			p, err := fake(t, tt.mode, options...).Plan(context.Background(), l, n)
-			if err != nil {
-				t.Fatal(err)
+			plan := func(deadline time.Duration) *Plan {
+				p, err := fake(t, tt.mode, withMaximum(1<<16), WithDeadline(deadline)).Plan(context.Background(), l, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(p.Diagnostics) != 1 {
+					t.Fatalf("diagnostics %v, want one", p.Diagnostics)
+				}
+				return p
 			}
-			if len(p.Diagnostics) != 1 {
-				t.Fatalf("diagnostics %v, want one", p.Diagnostics)
+			deadline := DefaultDeadline
+			if tt.mode == "hang" {
+				deadline = 300 * time.Millisecond
 			}
-			d := p.Diagnostics[0]
+			p := plan(deadline)
+			// What had no time to begin said nothing.
+			for deadline < lastDeadline && !strings.Contains(p.Diagnostics[0].Message, "it said") {
+				deadline *= 2
+				p = plan(deadline)
+			}
+			d, says := p.Diagnostics[0], strings.ReplaceAll(tt.says, "DEADLINE", deadline.String())
 			if d.Code != tt.code || d.Severity != diag.Error || d.Pos != n.Pos || d.Hint == "" {
 				t.Errorf("%+v, want code %s at %s with a hint", d, tt.code, n.Pos)
 			}
-			if !strings.Contains(d.Message, `node "a"`) || !strings.Contains(d.Message, tt.says) {
-				t.Errorf("%q does not say %q of node a", d.Message, tt.says)
+			if !strings.Contains(d.Message, `node "a"`) || !strings.Contains(d.Message, says) {
+				t.Errorf("%q does not say %q of node a", d.Message, says)
 			}
 			if p.Node != "a" || p.Version != Version {
 				t.Errorf("plan of %s, version %s", p.Node, p.Version)

@@ -83,29 +83,32 @@ func (r *runner) wait(ctx context.Context, index int, w stage.Wait) error {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(w.TimeoutSeconds)*time.Second)
 		defer cancel()
 	}
-	r.results.set(stage.StepResult{Index: index, Running: true})
-	last := ""
-	for {
+	last := stage.StepResult{Index: index, Running: true}
+	r.results.set(last)
+	for first := true; ; first = false {
 		res, ok := try(ctx, w)
 		res.Index = index
 		if ok {
 			r.results.set(res)
 			return nil
 		}
-		if ctx.Err() == nil {
+		// A try that the end of the time has cut short, or kept from beginning, does
+		// not tell what is wrong; the one before it does.
+		if over := ctx.Err() != nil; first || !over {
 			res.Running = true
-			if text := res.Output + res.Error; text != last { // written once, however long it takes
-				last = text
+			changed := res.Output+res.Error != last.Output+last.Error
+			last = res
+			if changed && !over { // written once, however long it takes
 				r.results.set(res)
 			}
 		}
 		select {
 		case <-time.After(time.Duration(w.IntervalSeconds) * time.Second):
 		case <-ctx.Done():
-			res.Running, res.ExitCode = false, max(res.ExitCode, 1)
-			res.Error = fmt.Sprintf("not as expected within %d s: %s", w.TimeoutSeconds, res.Error)
-			r.results.set(res)
-			return errors.New(res.Error)
+			last.Running, last.ExitCode = false, max(last.ExitCode, 1)
+			last.Error = fmt.Sprintf("not as expected within %d s: %s", w.TimeoutSeconds, last.Error)
+			r.results.set(last)
+			return errors.New(last.Error)
 		}
 	}
 }

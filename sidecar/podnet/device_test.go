@@ -35,14 +35,14 @@ func onlyTransports(t *testing.T, c *cluster, a, b *pod) {
 	t.Helper()
 	a.waitStarted()
 	for _, to := range []string{"172.20.20.12", "3fff:172:20:20::c", gateway4, gateway6} {
-		if err := ping(a.ns, to, 5*time.Second); err != nil {
+		if err := ping(a.ns, to, sure); err != nil {
 			t.Errorf("by eth0: %v", err)
 		}
 	}
-	if err := pingFrom(a.ns, "eth1", "10.9.0.2", 5*time.Second); err != nil {
+	if err := pingFrom(a.ns, "eth1", "10.9.0.2", sure); err != nil {
 		t.Errorf("by the wire: %v", err)
 	}
-	if err := ping(b.ns, "172.20.20.11", 5*time.Second); err != nil {
+	if err := ping(b.ns, "172.20.20.11", sure); err != nil {
 		t.Errorf("from a peer: %v", err)
 	}
 	if ping(c.name, a.ip4, 500*time.Millisecond) == nil {
@@ -100,7 +100,7 @@ func TestOldFirewall(t *testing.T) {
 			"-A INPUT -j DEVICE", "-A OUTPUT -j DEVICE", "-A FORWARD -j DEVICE",
 			"-P INPUT DROP", "-P OUTPUT DROP", "-P FORWARD DROP",
 		} {
-			eventually(t, 2*time.Second, program+" "+rule, func() error { // the sidecar may be faster
+			eventually(t, program+" "+rule, func() error { // the sidecar may be faster
 				_, err := run("ip", append([]string{"netns", "exec", a.ns, program}, strings.Fields(rule)...)...)
 				return err
 			})
@@ -168,16 +168,16 @@ func TestNamesAndSettings(t *testing.T) {
 		}
 		return err
 	}
-	eventually(t, 5*time.Second, "names", hosts)
+	eventually(t, "names", hosts)
 	// The kubelet writes the file anew when a container starts.
 	if err := os.WriteFile(p.dir+"/hosts", []byte("127.0.0.1\tlocalhost\n"+p.ip4+"\tr1-abc\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, "names again", hosts)
+	eventually(t, "names again", hosts)
 	// A setting of the worker's is refused, and told.
 	p.doc.Sysctls = map[string]string{"vm.swappiness": "1"}
 	p.apply()
-	eventually(t, 5*time.Second, "the refusal is told", func() error {
+	eventually(t, "the refusal is told", func() error {
 		s, err := p.status()
 		if err == nil && !strings.Contains(s.LastError, "vm.swappiness") {
 			err = fmt.Errorf("last error %q", s.LastError)
@@ -233,7 +233,7 @@ func TestGate(t *testing.T) {
 		t.Errorf("r3's links do not wait for configure: %v", err)
 	}
 	over("create", "create-links", "configure")
-	eventually(t, 10*time.Second, "r3's links", func() error { return pods[2].has("eth1") })
+	eventually(t, "r3's links", func() error { return pods[2].has("eth1") })
 	// Open stays open, over a restart and without the others.
 	pods[0].kill()
 	pods[1].kill()
@@ -297,17 +297,17 @@ func TestClusterNetworks(t *testing.T) {
 			if kind == "IPv6 only" {
 				at = p.ip6
 			}
-			eventually(t, 10*time.Second, "probe", func() error { return p.probe(at) })
+			eventually(t, "probe", func() error { return p.probe(at) })
 			for _, to := range []string{"172.20.20.12", "3fff:172:20:20::c"} {
-				if err := ping(p.ns, to, 10*time.Second); err != nil {
+				if err := ping(p.ns, to, sure); err != nil {
 					t.Errorf("a peer: %v", err)
 				}
 			}
 			if probe != nil {
-				eventually(t, 5*time.Second, "out by IPv6", probe)
+				eventually(t, "out by IPv6", probe)
 			}
 			if kind != "IPv6 only" {
-				if err := ping(p.ns, gateway4, 5*time.Second); err != nil {
+				if err := ping(p.ns, gateway4, sure); err != nil {
 					t.Errorf("out: %v", err)
 				}
 			}

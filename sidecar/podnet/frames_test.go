@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/links"
 )
 
 // frame is one of an EtherType for local experiments (IEEE 802, 88b5).
@@ -69,4 +71,27 @@ func packetSocket(ns, name string) (fd int, err error) {
 			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all & 0xffff, Ifindex: i.Index}))
 	})
 	return fd, err
+}
+
+// hellos counts the handshakes of wires among the frames that a packet socket has
+// received: there is none as long as two Pods have not lost each other.
+func hellos(fd int) (n int) {
+	buf := make([]byte, 100)
+	for {
+		k, _, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return n
+		}
+		udp := 14 + 20
+		if k > 14 && buf[12] == 0x86 {
+			udp = 14 + 40
+		}
+		// The version, 1, and the type of a hello, 2 (docs/wire.md).
+		if k > udp+8 && int(buf[udp+2])<<8|int(buf[udp+3]) == links.WirePort && buf[udp+8] == 0x12 {
+			n++
+		}
+	}
 }

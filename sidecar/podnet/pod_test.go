@@ -278,8 +278,18 @@ func (p *pod) remove() {
 	}
 }
 
-// get asks the sidecar from the cluster, as the kubelet does.
-func (p *pod) get(path string) (int, []byte, error) {
+// get asks the sidecar from the cluster, as the kubelet does. Where there is no
+// answer in time, it asks again.
+func (p *pod) get(path string) (code int, body []byte, err error) {
+	for end := time.Now().Add(sure); ; {
+		code, body, err = p.getOnce(path)
+		if !os.IsTimeout(err) || time.Now().After(end) {
+			return code, body, err
+		}
+	}
+}
+
+func (p *pod) getOnce(path string) (int, []byte, error) {
 	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialIn(p.c.name)}}
 	resp, err := client.Get("http://" + p.ip4 + ":14802" + path)
 	if err != nil {
@@ -302,7 +312,7 @@ func (p *pod) status() (api.Status, error) {
 // waitStarted waits for the startup probe.
 func (p *pod) waitStarted() {
 	p.t.Helper()
-	eventually(p.t, 15*time.Second, p.name+" starts", func() error {
+	eventually(p.t, p.name+" starts", func() error {
 		code, body, err := p.get(api.PathStartup)
 		if err == nil && code != http.StatusOK {
 			err = fmt.Errorf("%d %s", code, body)
@@ -314,7 +324,7 @@ func (p *pod) waitStarted() {
 // waitMode waits until the Pod's one wire is up in a mode.
 func (p *pod) waitMode(mode string) {
 	p.t.Helper()
-	eventually(p.t, 10*time.Second, p.name+"'s wire is up and "+mode, func() error {
+	eventually(p.t, p.name+"'s wire is up and "+mode, func() error {
 		s, err := p.status()
 		if err == nil && (s.Fabric.Mode != mode || len(s.Fabric.Wires) != 1 || !s.Fabric.Wires[0].Up) {
 			err = fmt.Errorf("%+v", s.Fabric)
@@ -323,9 +333,16 @@ func (p *pod) waitMode(mode string) {
 	})
 }
 
+const (
+	// patience is how long a test waits for what is to happen.
+	patience = time.Minute
+	// sure is how long it asks until it takes it that there is no answer.
+	sure = 30 * time.Second
+)
+
 // eventually repeats a check until it passes. Nothing in these tests depends on
-// how fast that is, unless it says so.
-func eventually(t *testing.T, patience time.Duration, what string, check func() error) {
+// how fast that is.
+func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	end := time.Now().Add(patience)
 	for {
