@@ -55,10 +55,12 @@ test: lint ## Run the linters and all tests (what CI runs)
 	@test -n "$(RACE)" || echo "no C compiler (apt-get install gcc): the race detector is off"
 	$(RACE_ENV) $(GO) test $(RACE) -timeout 20m -cover ./...
 
+# One package after the other: two of them start devices' programs, and one looks at
+# all that run on the machine.
 .PHONY: test-planner
 test-planner: ## Test planner/ where containerlab's module resolves
 	@if $(planner-resolves); then \
-		cd planner && $(GO) vet $(PLANNER_FLAGS) ./... && $(GO) test $(PLANNER_FLAGS) -timeout 20m -cover ./...; \
+		cd planner && $(GO) vet $(PLANNER_FLAGS) ./... && $(GO) test $(PLANNER_FLAGS) -p 1 -timeout 20m -cover ./...; \
 	else \
 		echo "planner/ is left out: containerlab's module does not resolve here"; \
 	fi

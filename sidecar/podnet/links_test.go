@@ -340,7 +340,7 @@ func TestLiveChanges(t *testing.T) {
 	a, b := c.newPod("r1", da), c.newPod("r2", db)
 	c.startAll()
 	for n := 1; !changeLive(t, a, b); n++ {
-		if n == 5 {
+		if n == 20 {
 			t.Fatalf("the Pods lost each other in %d of %d rounds", n, n)
 		}
 		a.doc.Interfaces, b.doc.Interfaces = ends()
