@@ -16,7 +16,7 @@ func TestBGPBetweenTwoFRRPods(t *testing.T) {
 	ns := c.Namespace(t)
 	joinRouters(t, c, ns, router, "r1", "r2", 7, "10.0.0")
 	began := time.Now()
-	testcluster.Eventually(t, 90*time.Second, "the route to r2's loopback by BGP", func() error {
+	testcluster.Eventually(t, patience, "the route to r2's loopback by BGP", func() error {
 		got, err := c.TryExec(t.Context(), ns, "r1", "", "vtysh", "-c", "show ip route 10.0.0.2/32")
 		if err == nil && !strings.Contains(got, `Known via "bgp"`) {
 			err = fmt.Errorf("%s", got)
@@ -24,7 +24,19 @@ func TestBGPBetweenTwoFRRPods(t *testing.T) {
 		return err
 	})
 	t.Logf("route learned after %s", time.Since(began).Round(100*time.Millisecond))
-	c.Exec(t, ns, "r1", "", "ping", "-c", "1", "-W", "2", "-I", "10.0.0.1", "10.0.0.2")
+	pings(t, c, ns, "r1", "-I", "10.0.0.1", "10.0.0.2") // r2 may learn its route later
+}
+
+// patience is how long a test waits for what must come. It is no measure of speed.
+const patience = 3 * time.Minute
+
+// pings waits until a ping from a Pod is answered.
+func pings(t *testing.T, c *testcluster.Cluster, ns, pod string, args ...string) {
+	t.Helper()
+	testcluster.Eventually(t, patience, "an answer to ping "+strings.Join(args, " ")+" from "+pod, func() error {
+		_, err := c.TryExec(t.Context(), ns, pod, "", append([]string{"ping", "-c", "1", "-W", "2"}, args...)...)
+		return err
+	})
 }
 
 // joinRouters starts two routers, made by make, on different workers, and joins them

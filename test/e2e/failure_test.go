@@ -48,7 +48,7 @@ func TestEvictionFromALostWorker(t *testing.T) {
 			failure.fail(c, t, lost.Spec.NodeName)
 
 			began := time.Now()
-			testcluster.Eventually(t, 90*time.Second, "a Pod on another worker", func() error {
+			testcluster.Eventually(t, patience, "a Pod on another worker", func() error {
 				pods, err := c.Typed.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
 				if err != nil {
 					return err
@@ -63,7 +63,7 @@ func TestEvictionFromALostWorker(t *testing.T) {
 			t.Logf("running on another worker after %s", time.Since(began).Round(100*time.Millisecond))
 
 			failure.back(c, t, lost.Spec.NodeName)
-			testcluster.Eventually(t, time.Minute, "the lost Pod to be gone", func() error {
+			testcluster.Eventually(t, patience, "the lost Pod to be gone", func() error {
 				pods, err := c.Typed.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
 				if err == nil && len(pods.Items) != 1 {
 					err = fmt.Errorf("there are %d Pods", len(pods.Items))
@@ -80,7 +80,7 @@ func checkWorker(t *testing.T, c *testcluster.Cluster, ns, worker string) {
 	t.Helper()
 	c.Apply(t, ns, onNode("again", worker, hostImage, wait))
 	c.WaitReady(t, ns, "again")
-	testcluster.Eventually(t, 30*time.Second, "the API server's Service from "+worker, func() error {
+	testcluster.Eventually(t, patience, "the API server's Service from "+worker, func() error {
 		_, err := c.TryExec(t.Context(), ns, "again", "", "curl", "-sk", "-m", "2", "https://kubernetes.default/healthz")
 		return err
 	})

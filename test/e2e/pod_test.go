@@ -58,9 +58,7 @@ func TestSidecarGatesTheDevice(t *testing.T) {
 	if got := c.Logs(t, ns, "lab", "device"); !strings.Contains(got, "here I am") {
 		t.Errorf("logs of the device: %q", got)
 	}
-	if got := get(t, c.PortForward(t, ns, "lab", 80)); !strings.Contains(got, "c9s test host") {
-		t.Errorf("by port-forward: %q", got)
-	}
+	answers(t, "the Pod by port-forward", c.PortForward(t, ns, "lab", 80))
 }
 
 func TestConfigMapUpdate(t *testing.T) {
@@ -78,40 +76,51 @@ spec:
   - {name: main, image: `+hostImage+`, command: [sleep, infinity], volumeMounts: [{name: links, mountPath: /links}]}
 `)
 	c.WaitReady(t, ns, "reader")
-	read := func() string { return c.Exec(t, ns, "reader", "", "cat", "/links/value") }
-	if got := read(); got != "one" {
-		t.Fatalf("at the start: %q", got)
+	read := func(want string) error {
+		got, err := c.TryExec(t.Context(), ns, "reader", "", "cat", "/links/value")
+		if err == nil && got != want {
+			err = fmt.Errorf("it is %q", got)
+		}
+		return err
+	}
+	if err := read("one"); err != nil {
+		t.Fatalf("at the start: %v", err)
 	}
 
 	// By itself the kubelet looks again once a minute. A change of the Pod's
-	// metadata, after that of the ConfigMap, makes it look at once.
+	// metadata makes it look at once: at the ConfigMap as the kubelet knows it, which
+	// may be the old one, hence again.
 	began := time.Now()
 	c.Apply(t, ns, configMap("two"))
-	c.Annotate(t, ns, "reader", "c9s.dev/revision", "2")
-	testcluster.Eventually(t, 20*time.Second, "the ConfigMap's new value", func() error {
-		if got := read(); got != "two" {
-			return fmt.Errorf("it is still %q", got)
+	var revision, annotated int
+	testcluster.Eventually(t, patience, "the ConfigMap's new value", func() error {
+		if now := int(time.Since(began) / (5 * time.Second)); revision == 0 || now > annotated {
+			revision, annotated = revision+1, now
+			c.Annotate(t, ns, "reader", "c9s.dev/revision", fmt.Sprint(revision))
 		}
-		return nil
+		return read("two")
 	})
-	t.Logf("the new value was there after %s", time.Since(began).Round(10*time.Millisecond))
+	t.Logf("the new value was there after %s and %d annotations", time.Since(began).Round(10*time.Millisecond), revision)
 }
 
 func configMap(value string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: links}\ndata: {value: " + value + "}\n"
 }
 
-func get(t *testing.T, address string) string {
+// answers waits until the web server of the test host answers at an address.
+func answers(t *testing.T, what, address string) {
 	t.Helper()
 	client := http.Client{Timeout: 10 * time.Second}
-	response, err := client.Get("http://" + address + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	testcluster.Eventually(t, patience, what, func() error {
+		response, err := client.Get("http://" + address + "/")
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err == nil && !strings.Contains(string(text), "c9s test host") {
+			err = fmt.Errorf("it answers %q", text)
+		}
+		return err
+	})
 }

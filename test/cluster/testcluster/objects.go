@@ -33,7 +33,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 		c.RemoveNamespace(t, made.Name)
 	})
 	// Pods are refused until the namespace has its service account.
-	Eventually(t, time.Minute, "the default service account of "+made.Name, func() error {
+	Eventually(t, 3*time.Minute, "the default service account of "+made.Name, func() error {
 		_, err := c.Typed.CoreV1().ServiceAccounts(made.Name).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
@@ -44,7 +44,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 // given no time to end.
 func (c *Cluster) RemoveNamespace(t testing.TB, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	atOnce := int64(0)
 	_ = c.Typed.CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &atOnce}, metav1.ListOptions{})
@@ -134,7 +134,7 @@ func (c *Cluster) WaitReady(t testing.TB, namespace string, names ...string) []*
 	t.Helper()
 	pods := make([]*corev1.Pod, len(names))
 	for i, name := range names {
-		Eventually(t, 2*time.Minute, "Pod "+name+" to be ready", func() error {
+		Eventually(t, 3*time.Minute, "Pod "+name+" to be ready", func() error {
 			pod, err := c.Typed.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -152,7 +152,7 @@ func (c *Cluster) WaitReady(t testing.TB, namespace string, names ...string) []*
 // WaitAvailable waits until a Deployment is rolled out.
 func (c *Cluster) WaitAvailable(t testing.TB, namespace, deployment string) {
 	t.Helper()
-	Eventually(t, 3*time.Minute, "Deployment "+deployment+" to be available", func() error {
+	Eventually(t, 5*time.Minute, "Deployment "+deployment+" to be available", func() error {
 		d, err := c.Typed.AppsV1().Deployments(namespace).Get(t.Context(), deployment, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -184,17 +184,21 @@ func notReady(pod *corev1.Pod) string {
 	return why.String()
 }
 
+// leastAsked is how often Eventually asks at least: time in which the machine was
+// paused is no patience.
+const leastAsked = 5
+
 // Eventually asks again until there is no error, and fails the test with the last
 // one when it takes too long.
 func Eventually(t testing.TB, patience time.Duration, what string, ask func() error) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
-	for {
+	for asked := 1; ; asked++ {
 		err := ask()
 		if err == nil {
 			return
 		}
-		if time.Now().After(deadline) {
+		if asked >= leastAsked && time.Now().After(deadline) {
 			t.Fatalf("waited %s for %s: %v", patience, what, err)
 		}
 		time.Sleep(100 * time.Millisecond)

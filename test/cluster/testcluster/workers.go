@@ -61,7 +61,7 @@ func (c *Cluster) recover(t testing.TB, name, how string) {
 // a ready one it must have heard after the given time.
 func (c *Cluster) WaitWorker(t testing.TB, name string, ready bool, after time.Time) {
 	t.Helper()
-	Eventually(t, 2*time.Minute, fmt.Sprintf("worker %s to be ready: %v", name, ready), func() error {
+	Eventually(t, 5*time.Minute, fmt.Sprintf("worker %s to be ready: %v", name, ready), func() error {
 		lease, err := c.Typed.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(context.Background(), name, metav1.GetOptions{})
 		if err != nil {
 			return err

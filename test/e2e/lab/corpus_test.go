@@ -127,7 +127,7 @@ func TestCorpusRuns(t *testing.T) {
 			l.deploy(t, args...)
 			took := time.Since(began)
 			l.name = "" // the only one in its namespace
-			l.ready(t, 30*time.Second)
+			l.ready(t)
 			if run.before != "" {
 				for _, n := range l.status(t).Nodes {
 					if !strings.HasPrefix(n.Name, "rt") {
@@ -139,7 +139,7 @@ func TestCorpusRuns(t *testing.T) {
 				}
 			}
 			for _, c := range run.checks {
-				l.eventually(t, 90*time.Second, c.node, c.want, "sh", "-c", c.line)
+				l.eventually(t, c.node, c.want, "sh", "-c", c.line)
 			}
 			if strings.HasSuffix(run.topo, "/stages.clab.yml") {
 				l.oneAfterTheOther(t, "node4", "node3", "node2", "node1")

@@ -50,7 +50,7 @@ func TestCost(t *testing.T) {
 	l.deploy(t)
 	took := time.Since(began)
 	perNode, ours := float64(writes(t, c)-before)/costNodes, float64(ownWrites(t, c)-ownBefore)/costNodes
-	l.ready(t, 30*time.Second)
+	l.ready(t)
 	t.Logf("%d nodes ready in %s (%.1f writes a node, %.1f of them c9s' own), as many plain Pods in %s (%.1f writes)",
 		costNodes, took.Round(100*time.Millisecond), perNode, ours, plain.Round(100*time.Millisecond), plainWrites)
 	if ours > ownWritesANode {

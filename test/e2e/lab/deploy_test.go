@@ -8,6 +8,8 @@ import (
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
 
 // neighbours are the BGP peers of each router of testdata/isp.
@@ -20,15 +22,15 @@ var customers = map[string]string{"PC1": "192.168.1.10", "PC2": "192.168.2.10", 
 func (l *lab) works(t *testing.T) {
 	t.Helper()
 	for router, n := range neighbours {
-		l.eventually(t, 90*time.Second, router, fmt.Sprintf("Displayed neighbors %d", n), "sh", "-c",
+		l.eventually(t, router, fmt.Sprintf("Displayed neighbors %d", n), "sh", "-c",
 			`echo "Displayed neighbors $(vtysh -c 'show bgp summary json' | grep -c '"state":"Established"')"`)
-		l.eventually(t, 60*time.Second, router, "Full neighbors 2", "sh", "-c",
+		l.eventually(t, router, "Full neighbors 2", "sh", "-c",
 			`echo "Full neighbors $(vtysh -c 'show ip ospf neighbor' | grep -c Full)"`)
 	}
 	for from := range customers {
 		for to, address := range customers {
 			if from != to {
-				l.reaches(t, 30*time.Second, from, address)
+				l.reaches(t, from, address)
 			}
 		}
 	}
@@ -36,19 +38,26 @@ func (l *lab) works(t *testing.T) {
 
 func TestDeploy(t *testing.T) {
 	l := newLab(t, testdata("isp"), "isp")
+	l.allWorkers(t)
 	began := time.Now()
 	out := l.deploy(t)
 	t.Logf("deployed in %s", time.Since(began).Round(100*time.Millisecond))
 	if !strings.Contains(out, "lab isp is ready") {
 		t.Errorf("c9s deploy printed\n%s", out)
 	}
-	l.ready(t, 30*time.Second)
+	l.ready(t)
 	l.works(t)
 	t.Logf("all sessions up and customers connected after %s", time.Since(began).Round(100*time.Millisecond))
 
-	s := l.status(t)
-	if s.State != "ready" || len(s.Nodes) != 10 || len(s.Links) != 12 {
-		t.Errorf("status: %s, %d nodes, %d links", s.State, len(s.Nodes), len(s.Links))
+	var s state
+	testcluster.Eventually(t, patience, "the controller's word that all is ready", func() (err error) {
+		if s, err = l.tryStatus(t); err == nil && s.State != "ready" {
+			err = fmt.Errorf("the lab is %s: %+v", s.State, s)
+		}
+		return err
+	})
+	if len(s.Nodes) != 10 || len(s.Links) != 12 {
+		t.Errorf("status: %d nodes, %d links", len(s.Nodes), len(s.Links))
 	}
 	workers := map[string]bool{}
 	for _, n := range s.Nodes {
@@ -69,7 +78,7 @@ func TestDeploy(t *testing.T) {
 		t.Errorf("the lab runs on %d workers, want 3", len(workers))
 	}
 	for _, to := range []string{s.Nodes[9].IPv4, s.Nodes[9].IPv6, "R6", "clab-isp-R6", "R6.isp.io"} {
-		l.reaches(t, 10*time.Second, "R1", to)
+		l.reaches(t, "R1", to)
 	}
 	if out, err := l.in(t.Context(), "R1", "hostname"); err != nil || strings.TrimSpace(out) != "R1" {
 		t.Errorf("hostname of R1: %q, %v", out, err)
@@ -98,7 +107,7 @@ func TestRenderedManifests(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Apply(t, l.ns, string(stream))
-	l.ready(t, 3*time.Minute)
+	l.ready(t)
 	l.works(t)
 	if out := l.c9s(t, "status", "isp", "-n", l.ns); !strings.Contains(out, "asked the Pods") {
 		t.Errorf("status without a controller:\n%s", out)
@@ -114,7 +123,7 @@ func TestGitFolder(t *testing.T) {
 	l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "-o", dir)
 	l.kustomize(t, dir+"/secrets")
 	l.kustomize(t, dir)
-	l.ready(t, 3*time.Minute)
+	l.ready(t)
 	l.works(t)
 	l.destroyed(t)
 }

@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
 
 // The lab that is edited: three hosts that ping each other. LINKS and EXTRA are
@@ -49,7 +50,7 @@ func TestEditsDoWhatDiffSaid(t *testing.T) {
 	now := edition{image: "v1", colour: "green", note: "first", links: `    - endpoints: ["A:eth1", "B:eth1"]`}
 	l := newLab(t, now.write(t, dir), "edit")
 	l.deploy(t)
-	l.reaches(t, 20*time.Second, "A", "10.9.0.2")
+	l.reaches(t, "A", "10.9.0.2")
 	for _, edit := range []struct {
 		name   string
 		change func(*edition)
@@ -60,25 +61,25 @@ func TestEditsDoWhatDiffSaid(t *testing.T) {
 		{"a comment above", func(e *edition) { e.links = "    # the lab's only link\n" + e.links }, nil, nil},
 		{"link added", func(e *edition) { e.links += "\n" + `    - endpoints: ["A:eth2", "C:eth1"]` },
 			map[string]string{"A": "live", "C": "live"}, func(t *testing.T) {
-				l.eventually(t, 20*time.Second, "A", "LOWER_UP", "ip", "link", "show", "eth2")
+				l.eventually(t, "A", "LOWER_UP", "ip", "link", "show", "eth2")
 			}},
 		{"link moved to another node", func(e *edition) { e.links = strings.Replace(e.links, `"B:eth1"`, `"C:eth2"`, 1) },
 			map[string]string{"A": "live", "B": "live", "C": "live"}, func(t *testing.T) {
-				l.eventually(t, 20*time.Second, "C", "LOWER_UP", "ip", "link", "show", "eth2")
-				l.eventually(t, 20*time.Second, "B", "gone", "sh", "-c", "ip link show eth1 >/dev/null 2>&1 || echo gone")
+				l.eventually(t, "C", "LOWER_UP", "ip", "link", "show", "eth2")
+				l.eventually(t, "B", "gone", "sh", "-c", "ip link show eth1 >/dev/null 2>&1 || echo gone")
 			}},
 		{"link moved back", func(e *edition) { e.links = strings.Replace(e.links, `"C:eth2"`, `"B:eth1"`, 1) },
 			map[string]string{"A": "live", "B": "live", "C": "live"}, nil},
 		{"link removed", func(e *edition) { e.links = strings.Split(e.links, "\n    - endpoints: [\"A:eth2\"")[0] },
 			map[string]string{"A": "live", "C": "live"}, nil},
 		{"env changed", func(e *edition) { e.colour = "red" }, map[string]string{"B": "recreate"}, func(t *testing.T) {
-			l.eventually(t, 20*time.Second, "B", "red", "printenv", "COLOUR")
+			l.eventually(t, "B", "red", "printenv", "COLOUR")
 		}},
 		{"bind changed", func(e *edition) { e.note = "second" }, map[string]string{"B": "recreate"}, func(t *testing.T) {
-			l.eventually(t, 20*time.Second, "B", "second", "cat", "/note.txt")
+			l.eventually(t, "B", "second", "cat", "/note.txt")
 		}},
 		{"node added", func(e *edition) { e.extra = "    D: {}" }, map[string]string{"D": "create"}, func(t *testing.T) {
-			l.reaches(t, 20*time.Second, "D", "A")
+			l.reaches(t, "D", "A")
 		}},
 		{"node removed", func(e *edition) { e.extra = "" }, map[string]string{"D": "delete"}, nil},
 		{"image changed", func(e *edition) { e.image = "v2" }, map[string]string{"A": "recreate", "B": "recreate", "C": "recreate"}, nil},
@@ -94,7 +95,16 @@ func TestEditsDoWhatDiffSaid(t *testing.T) {
 			}
 			before := restarts(t, l)
 			l.deploy(t)
-			after := restarts(t, l)
+			var after map[string]string
+			testcluster.Eventually(t, patience, "the Pods of removed nodes to go", func() (err error) {
+				after, err = tryRestarts(t, l)
+				for node, action := range said { // deploy does not wait for what it deletes
+					if is := after[strings.ToLower(node)]; action == "delete" && is != "" {
+						return fmt.Errorf("%s is there", is)
+					}
+				}
+				return err
+			})
 			for node, action := range said {
 				pod := strings.ToLower(node)
 				was, is := before[pod], after[pod]
@@ -114,7 +124,7 @@ func TestEditsDoWhatDiffSaid(t *testing.T) {
 					t.Errorf("diff said %q for %s and deploy did %q: %q, then %q", said[node], node, did, was, is)
 				}
 			}
-			l.ready(t, 30*time.Second)
+			l.ready(t)
 			if edit.check != nil {
 				edit.check(t)
 			}
@@ -122,7 +132,7 @@ func TestEditsDoWhatDiffSaid(t *testing.T) {
 			return
 		}
 	}
-	l.reaches(t, 20*time.Second, "A", "10.9.0.2")
+	l.reaches(t, "A", "10.9.0.2")
 	l.destroyed(t)
 }
 

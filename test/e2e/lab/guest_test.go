@@ -29,7 +29,7 @@ func TestGuest(t *testing.T) {
 	if _, err := l.Typed.CoreV1().ConfigMaps(l.ns).Create(t.Context(), mine, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	l.refused(t, time.Minute, []string{"its image cannot be pulled"})
+	l.refused(t, []string{"its image cannot be pulled"})
 	text, err := os.ReadFile(l.topo)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.deploy(t)
-	l.ready(t, 30*time.Second)
+	l.ready(t)
 
 	began := time.Now()
 	l.c9s(t, "destroy", "guest", "-n", l.ns, "--yes")

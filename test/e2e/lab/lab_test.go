@@ -69,6 +69,10 @@ type command struct {
 	Output   string
 }
 
+// patience is how long a test waits for what must come. It is no measure of how fast
+// c9s is: that is logged.
+const patience = 3 * time.Minute
+
 // long leaves a test out of short runs.
 func long(t *testing.T) {
 	t.Helper()
@@ -146,15 +150,24 @@ func (l *lab) args(command string) []string {
 // status asks for the lab's state.
 func (l *lab) status(t *testing.T, args ...string) state {
 	t.Helper()
-	out, err := l.output(t, append(l.args("status"), append([]string{"-o", "json"}, args...)...)...)
+	s, err := l.tryStatus(t, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s state
-	if err := json.Unmarshal(out, &s); err != nil {
-		t.Fatalf("c9s status: %v\n%s", err, out)
-	}
 	return s
+}
+
+// tryStatus is status for those who ask again.
+func (l *lab) tryStatus(t *testing.T, args ...string) (s state, err error) {
+	t.Helper()
+	out, err := l.output(t, append(l.args("status"), append([]string{"-o", "json"}, args...)...)...)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(out, &s); err != nil {
+		return s, fmt.Errorf("c9s status: %w\n%s", err, out)
+	}
+	return s, nil
 }
 
 // output runs c9s for its standard output alone.
@@ -176,7 +189,7 @@ func (l *lab) in(ctx context.Context, node string, argv ...string) (string, erro
 }
 
 // eventually repeats a command in a node until its output has the text.
-func (l *lab) eventually(t *testing.T, patience time.Duration, node, text string, argv ...string) {
+func (l *lab) eventually(t *testing.T, node, text string, argv ...string) {
 	t.Helper()
 	testcluster.Eventually(t, patience, fmt.Sprintf("%q of %s in %s", text, strings.Join(argv, " "), node), func() error {
 		out, err := l.in(t.Context(), node, argv...)
@@ -188,18 +201,40 @@ func (l *lab) eventually(t *testing.T, patience time.Duration, node, text string
 }
 
 // reaches pings from a node until an answer comes.
-func (l *lab) reaches(t *testing.T, patience time.Duration, from, to string) {
+func (l *lab) reaches(t *testing.T, from, to string) {
 	t.Helper()
-	l.eventually(t, patience, from, " 0% packet loss", "ping", "-c", "1", "-W", "1", to)
+	l.eventually(t, from, " 0% packet loss", "ping", "-c", "1", "-W", "1", to)
 }
 
 // ready waits until every node is ready and every link is up.
-func (l *lab) ready(t *testing.T, patience time.Duration) {
+func (l *lab) ready(t *testing.T) {
 	t.Helper()
 	testcluster.Eventually(t, patience, "lab "+l.name+" to be ready", func() error {
-		s := l.status(t, "--fresh")
-		if s.State != "ready" {
-			return fmt.Errorf("it is %s: %+v", s.State, s)
+		s, err := l.tryStatus(t, "--fresh")
+		if err == nil && s.State != "ready" {
+			err = fmt.Errorf("it is %s: %+v", s.State, s)
+		}
+		return err
+	})
+}
+
+// allWorkers waits until the scheduler may choose any worker, for tests that want
+// Pods on several.
+func (l *lab) allWorkers(t *testing.T) {
+	t.Helper()
+	testcluster.Eventually(t, patience, "all workers to be ready", func() error {
+		for _, name := range l.Workers {
+			worker, err := l.Typed.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			ready := false
+			for _, c := range worker.Status.Conditions {
+				ready = ready || c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+			}
+			if !ready || worker.Spec.Unschedulable || len(worker.Spec.Taints) > 0 {
+				return fmt.Errorf("worker %s: ready %v, unschedulable %v, taints %v", name, ready, worker.Spec.Unschedulable, worker.Spec.Taints)
+			}
 		}
 		return nil
 	})
@@ -208,17 +243,26 @@ func (l *lab) ready(t *testing.T, patience time.Duration) {
 // pod is a node's present Pod.
 func (l *lab) pod(t *testing.T, name string) *corev1.Pod {
 	t.Helper()
-	list, err := l.Typed.CoreV1().Pods(l.ns).List(t.Context(), metav1.ListOptions{LabelSelector: "c9s.dev/pod=" + name})
+	pod, err := l.tryPod(t, name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return pod
+}
+
+// tryPod is pod for those who ask again.
+func (l *lab) tryPod(t *testing.T, name string) (*corev1.Pod, error) {
+	t.Helper()
+	list, err := l.Typed.CoreV1().Pods(l.ns).List(t.Context(), metav1.ListOptions{LabelSelector: "c9s.dev/pod=" + name})
+	if err != nil {
+		return nil, err
+	}
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp == nil {
-			return &list.Items[i]
+			return &list.Items[i], nil
 		}
 	}
-	t.Fatalf("%s has no Pod", name)
-	return nil
+	return nil, fmt.Errorf("%s has no Pod", name)
 }
 
 // destroyed takes the lab away and finds nothing left.
@@ -228,14 +272,18 @@ func (l *lab) destroyed(t *testing.T) {
 	if _, err := l.Typed.CoreV1().Namespaces().Get(t.Context(), l.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("namespace %s is still there: %v", l.ns, err)
 	}
-	for _, worker := range l.Workers {
-		links := l.OnNode(t, worker, "ip", "-o", "link")
-		for _, own := range []string{"c9sl", "c9sv", "c9sr0", "c9sm"} {
-			if strings.Contains(links, own) {
-				t.Errorf("worker %s has an interface %s left:\n%s", worker, own, links)
+	// The kernel takes a Pod's interfaces away some time after the Pod.
+	testcluster.Eventually(t, patience, "no interface of c9s on the workers", func() error {
+		for _, worker := range l.Workers {
+			links := l.OnNode(t, worker, "ip", "-o", "link")
+			for _, own := range []string{"c9sl", "c9sv", "c9sr0", "c9sm"} {
+				if strings.Contains(links, own) {
+					return fmt.Errorf("worker %s has an interface %s left:\n%s", worker, own, links)
+				}
 			}
 		}
-	}
+		return nil
+	})
 }
 
 func testdata(name string) string { return filepath.Join(repo, "testdata", name) }

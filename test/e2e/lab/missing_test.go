@@ -32,8 +32,12 @@ topology:
 	l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "-o", dir)
 	l.kustomize(t, dir)
 	began := time.Now()
-	testcluster.Eventually(t, 2*time.Minute, "the status to tell", func() error {
-		n := l.status(t, "--fresh").node("A")
+	testcluster.Eventually(t, patience, "the status to tell", func() error {
+		s, err := l.tryStatus(t, "--fresh")
+		if err != nil {
+			return err
+		}
+		n := s.node("A")
 		for _, want := range []string{"a Secret that the Pod mounts is missing", "apply the rendered secrets/", `secret "a-secret-`} {
 			if n.State != "failed" || !strings.Contains(n.Reason, want) {
 				return fmt.Errorf("A is %s: %s", n.State, n.Reason)
@@ -42,11 +46,15 @@ topology:
 		return nil
 	})
 	t.Logf("told after %s", time.Since(began).Round(time.Second))
-	if s := l.status(t); s.State != "failed" {
-		t.Errorf("the lab is %s", s.State)
-	}
+	testcluster.Eventually(t, patience, "the lab to be failed", func() error { // by the controller's word
+		s, err := l.tryStatus(t)
+		if err == nil && s.State != "failed" {
+			err = fmt.Errorf("it is %s", s.State)
+		}
+		return err
+	})
 	l.kustomize(t, filepath.Join(dir, "secrets"))
-	l.ready(t, 3*time.Minute)
+	l.ready(t)
 	if out, err := l.in(t.Context(), "A", "cat", "/etc/licence"); err != nil || out != "the licence\n" {
 		t.Errorf("the file is %q, %v", out, err)
 	}
@@ -61,7 +69,7 @@ func TestPullSecretMissing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(l.topo), "c9s.yaml"), []byte(policy), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	l.refused(t, 60*time.Second, []string{"node A (small.clab.yml:5)", "image cannot be pulled", "registry-login", "kubectl create secret docker-registry", "registry.example.net/private/router:1"})
+	l.refused(t, []string{"node A (small.clab.yml:5)", "image cannot be pulled", "registry-login", "kubectl create secret docker-registry", "registry.example.net/private/router:1"})
 }
 
 // A worker without room for an image: node, worker, cause and remedy are told, and
@@ -115,10 +123,13 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	defer unmount()
-	l.refused(t, 60*time.Second, []string{"node A (small.clab.yml:5) on worker " + worker, "the worker's disk is full", "crictl rmi --prune", "no space left on device"})
+	l.refused(t, []string{"node A (small.clab.yml:5) on worker " + worker, "the worker's disk is full", "crictl rmi --prune", "no space left on device"})
 	unmount()
-	testcluster.Eventually(t, 3*time.Minute, "the image to be there", func() error {
-		s := l.status(t)
+	testcluster.Eventually(t, 2*patience, "the image to be there", func() error {
+		s, err := l.tryStatus(t)
+		if err != nil {
+			return err
+		}
 		if n := s.node("A"); n.Image != big || n.Restarts == 0 { // it runs, and ends at once
 			return fmt.Errorf("%+v", s.Nodes)
 		}

@@ -28,7 +28,8 @@ func TestOutages(t *testing.T) {
 // Without an API server traffic goes on, and nothing restarts when it is back.
 func stopAPIServer(t *testing.T, l *lab) {
 	before := restarts(t, l)
-	stop := l.traffic(t, "PC1", customers["PC4"])
+	flows := l.traffic(t, "PC1", customers["PC4"])
+	began := time.Now()
 	l.OnNode(t, "control", "sh", "-c", "kill -STOP $(pidof kube-apiserver)")
 	goOn := func() {
 		// Not through the test's context, which may be over.
@@ -40,17 +41,12 @@ func stopAPIServer(t *testing.T, l *lab) {
 	case <-t.Context().Done():
 		goOn()
 	}
-	var gap time.Duration
-	testcluster.Eventually(t, time.Minute, "the API server to answer", func() error {
+	testcluster.Eventually(t, patience, "the API server to answer", func() error {
 		_, err := l.in(t.Context(), "PC1", "true")
 		return err
 	})
-	gap = stop()
-	t.Logf("longest pause of traffic: %s", gap)
-	if gap > time.Second {
-		t.Errorf("traffic paused for %s", gap)
-	}
-	l.ready(t, time.Minute)
+	flows.wentOn(t, began)
+	l.ready(t)
 	after := restarts(t, l)
 	for name, was := range before {
 		if after[name] != was {
@@ -59,8 +55,8 @@ func stopAPIServer(t *testing.T, l *lab) {
 	}
 }
 
-// Two workers that do not reach each other: the links between them go down within
-// seconds, OSPF and BGP go around or not at all, and all comes back by itself.
+// Two workers that do not reach each other: the links between them go down, OSPF and
+// BGP go around or not at all, and all comes back by itself.
 func partition(t *testing.T, l *lab) {
 	before := restarts(t, l)
 	a, b := l.Workers[0], l.Workers[1]
@@ -90,22 +86,17 @@ func partition(t *testing.T, l *lab) {
 	if across == 0 {
 		t.Skip("no link of the lab runs between the two workers")
 	}
-	testcluster.Eventually(t, 20*time.Second, "the links across to be down", func() error {
-		s := l.status(t, "--fresh")
-		if down := downLinks(s); down != across {
-			return fmt.Errorf("%d links are down, want %d", down, across)
+	testcluster.Eventually(t, patience, "the links across to be down", func() error {
+		s, err := l.tryStatus(t, "--fresh")
+		if down := downLinks(s); err == nil && down != across {
+			err = fmt.Errorf("%d links are down, want %d", down, across)
 		}
-		return nil
+		return err
 	})
 	t.Logf("%d links down %s after the partition", across, time.Since(began).Round(100*time.Millisecond))
 	heal()
 	began = time.Now()
-	testcluster.Eventually(t, healWithin+2*time.Second, "all links to be up", func() error {
-		if s := l.status(t, "--fresh"); s.State != "ready" {
-			return fmt.Errorf("%d links are down", downLinks(s))
-		}
-		return nil
-	})
+	l.ready(t)
 	t.Logf("all links up %s after its end", time.Since(began).Round(100*time.Millisecond))
 	l.works(t)
 	after := restarts(t, l)
@@ -152,9 +143,12 @@ func killWorker(t *testing.T, l *lab) {
 	}
 	began := time.Now()
 	l.StopWorker(t, lost)
-	testcluster.Eventually(t, 3*time.Minute, "all Pods of "+lost+" on other workers", func() error {
+	testcluster.Eventually(t, 2*patience, "all Pods of "+lost+" on other workers", func() error {
 		for name := range onLost {
-			pod := l.pod(t, name)
+			pod, err := l.tryPod(t, name)
+			if err != nil {
+				return err
+			}
 			if pod.Spec.NodeName == lost || pod.Status.Phase != corev1.PodRunning {
 				return fmt.Errorf("%s is on %q", name, pod.Spec.NodeName)
 			}

@@ -99,13 +99,17 @@ func TestScale(t *testing.T) {
 	time.Sleep(time.Minute)
 	lab.set(func() { lab.unplugged[0] = true })
 	changed := time.Now()
-	testcluster.Eventually(t, time.Minute, "the controller to report an unplugged link", func() error {
-		for _, k := range l.written(t).Links {
+	testcluster.Eventually(t, patience, "the controller to report an unplugged link", func() error {
+		s, err := l.written(t)
+		for _, k := range s.Links {
 			if k.A.Node == "n0" && k.A.Interface == "eth1" && k.Up {
 				return fmt.Errorf("n0:eth1 is up")
 			}
 		}
-		return nil
+		if err == nil && len(s.Links) != 2*n {
+			err = fmt.Errorf("the status is of %d links", len(s.Links))
+		}
+		return err
 	})
 	t.Logf("a link that is unplugged while %d sidecars are silent is reported after %.1f s", n/5, time.Since(changed).Seconds())
 	peak := controller.memory(t, "VmHWM")
@@ -155,35 +159,33 @@ func seconds(out []byte, event string) float64 {
 }
 
 // written is the status as the controller last wrote it; empty before.
-func (l *lab) written(t *testing.T) (s state) {
+func (l *lab) written(t *testing.T) (s state, err error) {
 	t.Helper()
 	cm, err := l.Typed.CoreV1().ConfigMaps(l.ns).Get(t.Context(), "c9s-status", metav1.GetOptions{})
 	if err != nil {
-		t.Fatal(err)
+		return s, err
 	}
 	text := []byte(cm.Data["status.json"])
 	if packed := cm.BinaryData["status.json.gz"]; packed != nil { // that of a large lab
 		r, err := gzip.NewReader(bytes.NewReader(packed))
 		if err != nil {
-			t.Fatal(err)
+			return s, err
 		}
 		if text, err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
+			return s, err
 		}
 	}
 	if len(text) > 0 {
-		if err := json.Unmarshal(text, &s); err != nil {
-			t.Fatal(err)
-		}
+		err = json.Unmarshal(text, &s)
 	}
-	return s
+	return s, err
 }
 
 // reported checks that the controller has written that every node is ready and
 // every link up, and the address of every Pod.
 func (l *lab) reported(t *testing.T, n int) error {
-	if s := l.written(t); s.State != "ready" || len(s.Nodes) != n || len(s.Links) != 2*n {
-		return fmt.Errorf("the status is %q, of %d nodes and %d links", s.State, len(s.Nodes), len(s.Links))
+	if s, err := l.written(t); err != nil || s.State != "ready" || len(s.Nodes) != n || len(s.Links) != 2*n {
+		return fmt.Errorf("the status is %q, of %d nodes and %d links (%v)", s.State, len(s.Nodes), len(s.Links), err)
 	}
 	cm, err := l.Typed.CoreV1().ConfigMaps(l.ns).Get(t.Context(), "c9s-addresses", metav1.GetOptions{})
 	if err != nil {

@@ -28,13 +28,24 @@ func written(t *testing.T, name string, files map[string]string) *lab {
 }
 
 // commands are a node's, as the lab's status has them.
-func (l *lab) commands(t *testing.T, node string, args ...string) []command {
+func (l *lab) commands(t *testing.T, node string, args ...string) ([]command, error) {
 	t.Helper()
-	n := l.status(t, args...).node(node)
-	if n.Name == "" {
-		t.Fatalf("no node %s in the status", node)
+	s, err := l.tryStatus(t, args...)
+	n := s.node(node)
+	if err == nil && n.Name == "" {
+		err = fmt.Errorf("no node %s in the status", node)
 	}
-	return n.Commands
+	return n.Commands, err
+}
+
+// ended tells whether a command of a node, known by a part of it, has ended.
+func (s state) ended(node, part string) bool {
+	for _, c := range s.node(node).Commands {
+		if strings.Contains(c.Command, part) {
+			return !c.Running
+		}
+	}
+	return false
 }
 
 // printed waits until a command of a node, known by a part of it, has ended, and
@@ -42,8 +53,12 @@ func (l *lab) commands(t *testing.T, node string, args ...string) []command {
 func (l *lab) printed(t *testing.T, node, part string) string {
 	t.Helper()
 	var out string
-	testcluster.Eventually(t, time.Minute, "the end of "+part+" in "+node, func() error {
-		for _, c := range l.commands(t, node, "--fresh") {
+	testcluster.Eventually(t, patience, "the end of "+part+" in "+node, func() error {
+		commands, err := l.commands(t, node, "--fresh")
+		if err != nil {
+			return err
+		}
+		for _, c := range commands {
 			if strings.Contains(c.Command, part) && !c.Running {
 				out = strings.TrimSpace(c.Output)
 				return nil
@@ -68,26 +83,46 @@ func (l *lab) moment(t *testing.T, node, part string) time.Time {
 // started is when a node's container started. The kubelet tells whole seconds.
 func (l *lab) started(t *testing.T, node, container string) time.Time {
 	t.Helper()
-	pod := l.pod(t, node)
-	for _, s := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
-		if s.Name == container && s.State.Running != nil {
-			return s.State.Running.StartedAt.Time
-		}
+	at, err := l.tryStarted(t, node, container)
+	if err == nil && at.IsZero() {
+		err = fmt.Errorf("container %s of %s does not run", container, node)
 	}
-	t.Fatalf("container %s of %s does not run", container, node)
-	return time.Time{}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
 }
 
+// tryStarted is started for those who ask again; zero for a container that does not
+// run.
+func (l *lab) tryStarted(t *testing.T, node, container string) (at time.Time, err error) {
+	t.Helper()
+	pod, err := l.tryPod(t, node)
+	if err != nil {
+		return at, err
+	}
+	for _, s := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+		if s.Name == container && s.State.Running != nil {
+			return s.State.Running.StartedAt.Time, nil
+		}
+	}
+	return at, nil
+}
+
+// In order, first is configured once the test opens gate, and healthy once the test
+// makes it well.
 const order = `name: order
 topology:
   defaults: {kind: linux, image: ghcr.io/srl-labs/network-multitool:latest}
   nodes:
+    gate:
+      healthcheck: {test: [CMD-SHELL, "test -e /tmp/open"], interval: 1, timeout: 10, retries: 1}
     first:
-      healthcheck: {test: [CMD-SHELL, "test -e /tmp/well"], interval: 1, timeout: 2, retries: 1}
+      healthcheck: {test: [CMD-SHELL, "test -e /tmp/well"], interval: 1, timeout: 10, retries: 1}
       stages:
         configure:
-          exec: [{command: "sh -c 'sleep 12; : configured; date +%s.%N'", phase: on-exit}]
-      exec: ["sh -c 'sleep 6; touch /tmp/well; date +%s.%N'"]
+          wait-for: [{node: gate, stage: healthy}]
+          exec: [{command: "sh -c ': configured; date +%s.%N'", phase: on-exit}]
     created: {stages: {create: {wait-for: [{node: first, stage: create}]}}}
     configured: {stages: {create: {wait-for: [{node: first, stage: configure}]}}}
     healthy: {stages: {create: {wait-for: [{node: first, stage: healthy}]}}}
@@ -112,15 +147,70 @@ topology:
 // those are on, and not later.
 func TestStartupOrder(t *testing.T) {
 	l := written(t, "order", map[string]string{"lab.clab.yml": order})
+	l.allWorkers(t)
 	l.deploy(t, "--wait=false")
-	testcluster.Eventually(t, time.Minute, "the status to say what a node waits for", func() error {
-		s := l.status(t, "--fresh")
-		if n := s.node("healthy"); n.State != "wiring" || !strings.Contains(n.Reason, "stage healthy of node first is not over") {
-			return fmt.Errorf("%+v", s.Nodes)
+	// runs tells what of yes has not started, or of no does not yet wait for its stage of
+	// first. What of no has started did so too early.
+	runs := func(s state, yes []string, no map[string]string) error {
+		for _, node := range yes {
+			if at, err := l.tryStarted(t, node, node); err != nil || at.IsZero() {
+				return fmt.Errorf("%s has not started: %s %s (%v)", node, s.node(node).State, s.node(node).Reason, err)
+			}
+		}
+		for node, stage := range no {
+			at, err := l.tryStarted(t, node, node)
+			if err != nil {
+				return err
+			}
+			if !at.IsZero() {
+				t.Fatalf("%s started at %s, before the end of %s of first", node, at, stage)
+			}
+			if n := s.node(node); n.State != "wiring" || !strings.Contains(n.Reason, stage+" of node first is not over") {
+				return fmt.Errorf("%s is %s %s, and should wait for %s", node, n.State, n.Reason, stage)
+			}
 		}
 		return nil
+	}
+	do := func(node, command string) {
+		t.Helper()
+		testcluster.Eventually(t, patience, command+" in "+node, func() error {
+			_, err := l.in(t.Context(), node, "sh", "-c", command)
+			return err
+		})
+	}
+
+	// While first is not configured.
+	testcluster.Eventually(t, patience, "all to start that waits for less than first's configuration", func() error {
+		s, err := l.tryStatus(t, "--fresh")
+		if err == nil {
+			err = runs(s, []string{"gate", "first", "created", "linked", "inner", "late"}, map[string]string{"configured": "stage configure", "healthy": "stage healthy"})
+		}
+		if err == nil && !s.ended("linked", ": before") {
+			err = fmt.Errorf("the first command in linked has not ended: %+v", s.node("linked"))
+		}
+		if s.ended("linked", "until test") || s.ended("inner", "date") {
+			t.Fatalf("links or commands came before first was configured: %+v", s.Nodes)
+		}
+		return err
 	})
-	l.ready(t, 2*time.Minute)
+	opened := time.Now()
+	do("gate", "touch /tmp/open")
+
+	// While it is configured and not healthy.
+	testcluster.Eventually(t, patience, "all to start that waits for first's configuration", func() error {
+		s, err := l.tryStatus(t, "--fresh")
+		if err == nil {
+			err = runs(s, []string{"configured"}, map[string]string{"healthy": "stage healthy"})
+		}
+		if err == nil && (!s.ended("linked", "until test") || !s.ended("inner", "date")) {
+			err = fmt.Errorf("links or commands have not come: %+v", s.Nodes)
+		}
+		return err
+	})
+	well := time.Now()
+	do("first", "touch /tmp/well")
+
+	l.ready(t)
 	workers := map[string]bool{}
 	for _, n := range l.status(t).Nodes {
 		workers[n.Worker] = true
@@ -128,26 +218,22 @@ func TestStartupOrder(t *testing.T) {
 	if len(workers) < 2 {
 		t.Errorf("all Pods are on one worker: that shows nothing")
 	}
-	first := l.started(t, "first", "first")
-	configured, well := l.moment(t, "first", ": configured"), l.moment(t, "first", "touch /tmp/well")
-	t.Logf("first: configured %s after its start, healthy after %s", configured.Sub(first).Round(time.Second), well.Sub(first).Round(time.Second))
+	first, configured := l.started(t, "first", "first"), l.moment(t, "first", ": configured")
 	for _, c := range []struct {
-		what      string
-		at        time.Time
-		from, end time.Time // end is zero for none
+		what     string
+		at, from time.Time
 	}{
-		{"created", l.started(t, "created", "created"), first, configured},
-		{"configured", l.started(t, "configured", "configured"), configured, well},
-		{"healthy", l.started(t, "healthy", "healthy"), well, time.Time{}},
-		{"linked", l.started(t, "linked", "linked"), first.Add(-time.Minute), configured},
-		{"eth1 of linked", l.moment(t, "linked", "until test"), configured, well},
-		{"inner", l.started(t, "inner", "inner"), first.Add(-time.Minute), configured},
-		{"the command in inner", l.moment(t, "inner", "date"), configured, well},
-		{"late", l.started(t, "late", "late"), l.started(t, "late", "wire").Add(8*time.Second - time.Second), configured},
+		{"created", l.started(t, "created", "created"), first},
+		{"the configuration of first", configured, opened},
+		{"configured", l.started(t, "configured", "configured"), configured},
+		{"healthy", l.started(t, "healthy", "healthy"), well},
+		{"eth1 of linked", l.moment(t, "linked", "until test"), configured},
+		{"the command in inner", l.moment(t, "inner", "date"), configured},
+		{"late", l.started(t, "late", "late"), l.started(t, "late", "wire").Add(8*time.Second - time.Second)},
 	} {
-		t.Logf("%s: %s after first", c.what, c.at.Sub(first).Round(100*time.Millisecond))
-		if c.at.Before(c.from.Truncate(time.Second)) || !c.end.IsZero() && c.at.After(c.end.Add(time.Second)) {
-			t.Errorf("%s began %s after first, want %s to %s", c.what, c.at.Sub(first), c.from.Sub(first), c.end.Sub(first))
+		t.Logf("%s: %s after first, %s after what it waited for", c.what, c.at.Sub(first).Round(100*time.Millisecond), c.at.Sub(c.from).Round(100*time.Millisecond))
+		if c.at.Before(c.from.Truncate(time.Second)) {
+			t.Errorf("%s began %s after first, want %s at least", c.what, c.at.Sub(first), c.from.Sub(first))
 		}
 	}
 	if out := l.printed(t, "linked", ": before"); strings.Contains(out, "eth1") || !strings.Contains(out, "eth0") {
@@ -163,10 +249,10 @@ func TestOrderThatCannotBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(order, c.old, c.replacement, 1)
 			if name == "circle" {
-				text = strings.Replace(text, "      stages:\n        configure:\n          exec: [{command: \"sh", "      stages:\n        create: {wait-for: [{node: healthy, stage: create}]}\n        configure:\n          exec: [{command: \"sh", 1)
+				text = strings.Replace(text, "      stages:\n        configure:\n          wait-for: [{node: gate", "      stages:\n        create: {wait-for: [{node: healthy, stage: create}]}\n        configure:\n          wait-for: [{node: gate", 1)
 			}
 			l := written(t, "order", map[string]string{"lab.clab.yml": text})
-			l.refused(t, 15*time.Second, []string{c.want, "lab.clab.yml:", "nothing was applied"})
+			l.refused(t, []string{c.want, "lab.clab.yml:", "nothing was applied"})
 			if _, err := l.Typed.CoreV1().Namespaces().Get(t.Context(), l.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the namespace was made: %v", err)
 			}
@@ -188,6 +274,19 @@ topology:
         - no-such-command
         - sh -c 'sleep 600; echo too late'
 `})
+	// deploy tells how the commands stand when the lab is ready; to deploy again changes
+	// nothing, and tells of those that have ended since.
+	if out := l.deploy(t); !strings.Contains(out, "lab commands is ready") {
+		t.Errorf("deploy printed\n%s", out)
+	}
+	testcluster.Eventually(t, patience, "all to have ended but one", func() error {
+		commands, err := l.commands(t, "A", "--fresh")
+		if err == nil && (len(commands) != 4 || commands[0].Running || commands[1].Running || commands[2].Running) {
+			err = fmt.Errorf("%+v", commands)
+		}
+		return err
+	})
+	before := restarts(t, l)
 	out := l.deploy(t)
 	for _, want := range []string{"lab commands is ready", "warning: node A (lab.clab.yml:4): ", "failed with exit code 3: this is bad", `"no-such-command" failed with exit code 127`, "1 command still running"} {
 		if !strings.Contains(out, want) {
@@ -195,8 +294,11 @@ topology:
 		}
 	}
 	for _, args := range [][]string{{"--fresh"}, nil} { // asked of the Pod, and of the controller
-		testcluster.Eventually(t, 30*time.Second, "the commands in the status", func() error {
-			got := l.commands(t, "A", args...)
+		testcluster.Eventually(t, patience, "the commands in the status", func() error {
+			got, err := l.commands(t, "A", args...)
+			if err != nil {
+				return err
+			}
 			want := []command{{Output: "A"}, {ExitCode: 3, Output: "this is bad"}, {ExitCode: 127}, {Running: true}}
 			if len(got) != len(want) {
 				return fmt.Errorf("%d commands: %+v", len(got), got)
@@ -209,9 +311,12 @@ topology:
 			return nil
 		})
 	}
-	s := l.status(t)
-	if s.State != "ready" || s.Nodes[0].Restarts != 0 {
-		t.Errorf("the lab is %s, the node has restarted %d times", s.State, s.Nodes[0].Restarts)
+	l.ready(t)
+	if now := restarts(t, l); now["a"] != before["a"] {
+		t.Errorf("the node has restarted: %s, then %s", before["a"], now["a"])
+	}
+	if n := l.status(t).node("A"); n.Restarts != 0 {
+		t.Errorf("the node has restarted %d times", n.Restarts)
 	}
 	if text := l.c9s(t, "status", "commands", "-n", l.ns); !strings.Contains(text, "failed with exit code 3: this is bad") || strings.Contains(text, `"hostname"`) {
 		t.Errorf("c9s status tells what failed, and that alone:\n%s", text)
@@ -224,7 +329,7 @@ func TestHealthcheck(t *testing.T) {
 topology:
   defaults: {kind: linux, image: ghcr.io/srl-labs/network-multitool:latest}
   nodes:
-    A: {healthcheck: {test: [CMD, test, -e, /tmp/well], interval: 1, timeout: 2, retries: 2, start-period: 60}}
+    A: {healthcheck: {test: [CMD, test, -e, /tmp/well], interval: 1, timeout: 10, retries: 2, start-period: 60}}
     B: {}
   links:
     - endpoints: ["A:eth1", "B:eth1"]
@@ -232,7 +337,10 @@ topology:
 	l.deploy(t, "--wait=false")
 	state := func(want string) func() error {
 		return func() error {
-			s := l.status(t)
+			s, err := l.tryStatus(t)
+			if err != nil {
+				return err
+			}
 			for name, state := range map[string]string{"A": want, "B": "ready"} {
 				if n := s.node(name); n.State != state {
 					return fmt.Errorf("%s is %s %s", name, n.State, n.Reason)
@@ -244,12 +352,13 @@ topology:
 			return nil
 		}
 	}
-	testcluster.Eventually(t, 90*time.Second, "A to boot and B to be ready", state("booting"))
+	testcluster.Eventually(t, patience, "A to boot and B to be ready", state("booting"))
 	began := l.started(t, "a", "a")
 	for range 5 { // ten tries of the healthcheck
 		time.Sleep(2 * time.Second)
-		if err := state("booting")(); err != nil {
-			t.Fatalf("%s after A's start: %v", time.Since(began), err)
+		s, err := l.tryStatus(t)
+		if n := s.node("A"); err == nil && (n.State != "booting" || s.State == "ready") {
+			t.Fatalf("%s after A's start it is %s %s, the lab %s", time.Since(began), n.State, n.Reason, s.State)
 		}
 	}
 	for _, step := range []struct{ command, state string }{{"touch", "ready"}, {"rm", "booting"}, {"touch", "ready"}} {
@@ -257,10 +366,10 @@ topology:
 		if out, err := l.in(t.Context(), "A", step.command, "/tmp/well"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		testcluster.Eventually(t, 30*time.Second, "A to be "+step.state, state(step.state))
+		testcluster.Eventually(t, patience, "A to be "+step.state, state(step.state))
 		t.Logf("%s: %s after %s", step.command, step.state, time.Since(changed).Round(100*time.Millisecond))
 	}
-	if n := l.status(t).Nodes[0]; n.Restarts != 0 {
+	if n := l.status(t).node("A"); n.Restarts != 0 {
 		t.Errorf("A restarted %d times", n.Restarts)
 	}
 	if out := l.deploy(t); !strings.Contains(out, "is ready") {
@@ -311,15 +420,23 @@ topology:
 	if namespace("R1", "pid") == namespace("Sniffer", "pid") || namespace("R1", "mnt") == namespace("Sniffer", "mnt") {
 		t.Error("R1 and Sniffer share more than the network")
 	}
-	l.eventually(t, 15*time.Second, "Sniffer", "10.0.0.1/24", "ip", "-4", "addr", "show", "eth1")
-	l.reaches(t, 15*time.Second, "Sniffer", "10.0.0.2")
+	l.eventually(t, "Sniffer", "10.0.0.1/24", "ip", "-4", "addr", "show", "eth1")
+	l.reaches(t, "Sniffer", "10.0.0.2")
 	// What one of them sees, the other does.
-	in("Sniffer", "sh", "-c", "tcpdump -ni eth1 -c 3 icmp >/tmp/seen 2>&1 &")
-	in("PC", "ping", "-c", "5", "-i", "0.3", "10.0.0.1")
-	l.eventually(t, 15*time.Second, "Sniffer", "10.0.0.2 > 10.0.0.1: ICMP echo request", "cat", "/tmp/seen")
-	in("R1", "sh", "-c", "nc -l -p 7777 >/tmp/heard 2>/dev/null & sleep 0.5")
-	in("Sniffer", "sh", "-c", "echo hello | nc -w 1 127.0.0.1 7777 || true")
-	l.eventually(t, 15*time.Second, "R1", "hello", "cat", "/tmp/heard")
+	in("PC", "sh", "-c", "ping 10.0.0.1 >/dev/null 2>&1 &")
+	in("Sniffer", "sh", "-c", "tcpdump -lni eth1 -c 3 icmp >/tmp/seen 2>&1 &")
+	l.eventually(t, "Sniffer", "10.0.0.2 > 10.0.0.1: ICMP echo request", "cat", "/tmp/seen")
+	in("R1", "sh", "-c", "until grep -q hello /tmp/heard 2>/dev/null; do nc -l -p 7777 >>/tmp/heard 2>/dev/null; sleep 0.1; done >/dev/null 2>&1 &")
+	testcluster.Eventually(t, patience, "R1 to hear what Sniffer says to 127.0.0.1", func() error {
+		if out, err := l.in(t.Context(), "Sniffer", "sh", "-c", "echo hello | nc -w 1 127.0.0.1 7777 || true"); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		out, err := l.in(t.Context(), "R1", "cat", "/tmp/heard")
+		if err == nil && !strings.Contains(out, "hello") {
+			err = fmt.Errorf("it heard %q", out)
+		}
+		return err
+	})
 	// By label, all, and a restart of one, which is one of both.
 	if out := l.c9s(t, "exec", "--all", "-n", l.ns, "--lab", "shared", "--", "true"); strings.Count(out, "exit code 0") != 3 {
 		t.Errorf("exec in all nodes:\n%s", out)
@@ -329,6 +446,6 @@ topology:
 	if now := l.pod(t, "r1"); now.UID == old.UID {
 		t.Error("the Pod was not replaced")
 	}
-	l.ready(t, time.Minute)
-	l.reaches(t, 30*time.Second, "Sniffer", "10.0.0.2")
+	l.ready(t)
+	l.reaches(t, "Sniffer", "10.0.0.2")
 }
