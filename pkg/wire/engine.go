@@ -58,6 +58,9 @@ type engine struct {
 	// moved is called for a hello of a peer from an address that the resolver did
 	// not give, in open mode.
 	moved func(*peer)
+	// ask finds out whether a session's silent peer is there, and calls answered; nil
+	// for never.
+	ask   func(*session)
 	drops *dropCounters
 
 	peers    map[string]*peer
@@ -255,13 +258,25 @@ func (e *engine) tickPeer(p *peer, now time.Duration, beat, late bool) time.Dura
 	if late {
 		s.heard = max(s.heard, now-lostAfter+beatEvery)
 	}
-	if now-s.heard > lostAfter {
+	silence := now - s.heard
+	lost := now-max(s.heard, s.there) > lostAfter
+	if e.ask != nil { // not before there was time to ask
+		lost = lost && s.asked > s.heard && !s.asking
+	}
+	if lost || silence > starvedMost {
 		e.drop(p)
 		e.changed(p)
 		p.tries, p.backoff, p.nextTry = 0, 0, now
 		return now
 	}
-	due := s.heard + lostAfter + time.Millisecond
+	due := min(max(s.heard, s.there)+lostAfter, s.heard+starvedMost) + time.Millisecond
+	if e.ask != nil {
+		if silence > silentAfter && now >= s.asked+askEvery {
+			s.asked, s.asking = now, true
+			e.ask(s)
+		}
+		due = min(max(due, now+time.Millisecond), max(s.heard+silentAfter+time.Millisecond, s.asked+askEvery))
+	}
 	for len(p.repeats) > 0 && now >= p.repeats[0] {
 		p.repeats = p.repeats[1:]
 		e.beat(s, now)
@@ -281,6 +296,14 @@ func (e *engine) tickPeer(p *peer, now time.Duration, beat, late bool) time.Dura
 		e.changed(p)
 	}
 	return min(due, max(s.mtu.due(), now+time.Millisecond))
+}
+
+// answered takes what came of asking for a session's peer.
+func (e *engine) answered(s *session, there bool) {
+	s.asking = false
+	if there {
+		s.there = e.now()
+	}
 }
 
 // drop ends a peer's session.

@@ -151,6 +151,53 @@ func TestPeerLostAndBackElsewhere(t *testing.T) {
 	}
 }
 
+// A silent peer whose kernel answers is kept, for a while; one of which nobody knows is not.
+func TestSilentPeerIsAskedFor(t *testing.T) {
+	w, a, b := pair(t, "k")
+	var asked []time.Duration
+	answers := true
+	a.ask = func(s *session) {
+		asked = append(asked, w.clock-s.heard)
+		a.answered(s, answers)
+	}
+	w.run(5 * time.Second)
+	if len(asked) > 0 {
+		t.Errorf("a peer that is heard is asked for after %v", asked)
+	}
+	s := a.peers["b"].cur
+	silent := func(packet) bool { return true }
+	heard := func(p packet) bool { return p.from == addr(2) }
+	w.cut = heard // b hears a
+	w.run(5 * time.Second)
+	if a.peers["b"].cur != s || len(asked) < 8 || len(asked) > 11 || asked[0] <= silentAfter || asked[0] > silentAfter+50*time.Millisecond {
+		t.Errorf("silent for 5 s: session kept %t, asked after %v", a.peers["b"].cur == s, asked)
+	}
+	w.cut = nil
+	w.run(2 * beatEvery)
+	if !joined(a, b) || a.peers["b"].cur != s {
+		t.Error("a peer that speaks again has another session")
+	}
+	w.cut, answers = silent, false
+	w.run(lostAfter + beatEvery)
+	if a.peers["b"].cur != nil {
+		t.Error("kept though nobody answers")
+	}
+	w.cut, answers = nil, true
+	w.run(3 * time.Second)
+	if s = a.peers["b"].cur; s == nil {
+		t.Fatal("no new session")
+	}
+	w.cut = heard
+	w.run(starvedMost - beatEvery)
+	if a.peers["b"].cur != s {
+		t.Error("not kept for as long as may be")
+	}
+	w.run(2 * beatEvery)
+	if a.peers["b"].cur != nil {
+		t.Error("kept for longer than may be")
+	}
+}
+
 func TestRestartReplacesSession(t *testing.T) {
 	w, a, _ := pair(t, "k")
 	b := w.node("b", "a", "k", addr(2), 300)

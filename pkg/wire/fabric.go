@@ -101,6 +101,9 @@ func New(opt Options) (*Fabric, error) {
 	f.eng = engine{lab: opt.Lab, pod: opt.Pod, port: uint16(opt.Port), keys: deriveLab(opt.Key, opt.Lab), keyed: len(opt.Key) > 0,
 		caps: caps, epoch: uint64(f.base.UnixNano()), phase: time.Duration(f.base.UnixNano()) % beatEvery, limit: f.underlayMTU(), now: f.now, drops: &f.drops,
 		send: f.sendControl, bits: f.beatBits, changed: f.peerChanged, moved: func(*peer) { poke(f.resolve) }}
+	if opt.AskPort != 0 {
+		f.eng.ask = f.ask
+	}
 	f.eng.init()
 	if err := f.sock.admit(f.eng.keys.tag, f.eng.prefix); err != nil {
 		opt.Log.Warn("strangers' datagrams are dropped here rather than in the kernel", "error", err)

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -32,7 +34,10 @@ type processConfig struct {
 	Wires   []Wire
 }
 
-const processEnv = "C9S_WIRE_TEST_PROCESS"
+const (
+	processEnv = "C9S_WIRE_TEST_PROCESS"
+	askPort    = 14802 // processes listen there
+)
 
 func TestMain(m *testing.M) {
 	if c := os.Getenv(processEnv); c != "" {
@@ -58,10 +63,23 @@ func runProcess(config string) error {
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
 		return err
 	}
-	f, err := New(Options{Lab: "lab", Pod: c.Pod, Key: []byte("a key for tests"), Encrypt: c.Encrypt, Underlay: "c9s0", Resolver: fixedResolver(c.Where)})
+	f, err := New(Options{Lab: "lab", Pod: c.Pod, Key: []byte("a key for tests"), Encrypt: c.Encrypt, Underlay: "c9s0", AskPort: askPort, Resolver: fixedResolver(c.Where)})
 	if err != nil {
 		return err
 	}
+	asked, err := net.Listen("tcp", fmt.Sprintf(":%d", askPort))
+	if err != nil {
+		return err
+	}
+	go func() {
+		for {
+			c, err := asked.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
 	if err := f.Set(c.Wires); err != nil {
 		return err
 	}
@@ -166,6 +184,36 @@ func TestKillLoop(t *testing.T) {
 		p.kill()
 	}
 	eventually(t, "carrier down after the kill", func() bool { return !b.dev.carrier("eth1") })
+}
+
+// TestStarvedPeer stops a process, as if it got no processor time: its wires stay up,
+// and go on when it does; when it is killed they go down.
+func TestStarvedPeer(t *testing.T) {
+	l := newLab(t, 1500, func(o *Options) { o.AskPort = askPort })
+	a, b := l.pod("a"), l.pod("b")
+	l.wire(1, a, b, 1500, nil)
+	b.start()
+	p := a.process(false)
+	p.ready()
+	waitUp(t, 1, b)
+	ping := a.dev.pinger(t)
+	ping.limit = patience
+	since := b.status(1).Since
+	fatal(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+	time.Sleep(4 * lostAfter)
+	if s := b.status(1); !s.Up || s.Since != since {
+		t.Errorf("the wire of a process that does not run is down: %+v", s)
+	}
+	fatal(t, p.cmd.Process.Signal(syscall.SIGCONT))
+	if _, err := ping.ping("192.168.1.2", 100, 1); err != nil {
+		t.Error(err)
+	}
+	if s := b.status(1); !s.Up || s.Since != since {
+		t.Errorf("the wire of a process that runs again: %+v", s)
+	}
+	p.kill()
+	took := eventually(t, "carrier down after the kill", func() bool { return !b.dev.carrier("eth1") })
+	t.Logf("carrier down %v after the kill", took)
 }
 
 // TestIdle measures a process with 8 wires to 8 Pods. WIRE_IDLE is for how many

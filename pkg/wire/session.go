@@ -37,7 +37,10 @@ type session struct {
 	received uint32 // heartbeats
 	began    time.Duration
 	heard    time.Duration
-	proven   bool // a datagram with the session's keys came
+	asked    time.Duration // when it was asked whether the peer is there
+	asking   bool          // the answer is still to come
+	there    time.Duration // when its kernel said that it is
+	proven   bool          // a datagram with the session's keys came
 
 	echo   uint64 // sent of the peer's last heartbeat
 	echoAt time.Duration

@@ -35,8 +35,12 @@ type Options struct {
 	Mark uint32
 	// VXLANPort is UDP, 0 for links.VXLANPort.
 	VXLANPort int
-	Resolver  Resolver
-	Log       *slog.Logger
+	// AskPort is TCP: the processes of all Pods of a lab listen there. A peer that is
+	// silent, but takes connections there, is not lost: it gets no processor time. 0
+	// for none.
+	AskPort  int
+	Resolver Resolver
+	Log      *slog.Logger
 
 	// noOffload does without virtio-net headers and UDP segmentation, noSegment
 	// without the latter, for tests.

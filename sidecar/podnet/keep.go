@@ -60,7 +60,7 @@ func (s *sidecar) startFabric(ctx context.Context, key []byte, group *sync.WaitG
 	f, err := s.cfg.NewFabric(wire.Options{
 		Lab: s.cfg.Namespace + "/" + s.want.doc.Lab, Pod: s.want.doc.Pod, Port: links.WirePort,
 		Key: key, Encrypt: s.want.doc.Encrypt, Underlay: mgmt.UnderlayName, Mark: mgmt.Mark,
-		Resolver: s.resolver, Log: s.cfg.Log,
+		AskPort: links.StatusPort, Resolver: s.resolver, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("start the wires: %w", err)

@@ -1,0 +1,63 @@
+//go:build linux
+
+package wire
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process that gets no processor time, as beside devices that boot, says nothing; its
+// kernel answers for it all the same. So a peer that is silent is asked for by TCP, at a
+// port that its process listens at: the kernel takes the connection while the process is
+// there, refuses it when it is not, and nobody answers for a Pod that is gone.
+const (
+	// silentAfter is when a peer is asked for: two heartbeats are missing.
+	silentAfter = 2*beatEvery + beatEvery/4
+	askEvery    = 2 * beatEvery
+	// askTimeout ends before the peer would be lost.
+	askTimeout = lostAfter - silentAfter - 10*time.Millisecond
+	// starvedMost is how long a peer that is there may be silent.
+	starvedMost = 10 * time.Second
+)
+
+// ask asks for a session's peer. It is called by the engine, under the lock.
+func (f *Fabric) ask(s *session) {
+	to := netip.AddrPortFrom(s.addr.Load().Addr().Unmap(), uint16(f.opt.AskPort))
+	f.running.Go(func() {
+		there := f.ns.enter() == nil && f.answers(to)
+		f.mu.Lock()
+		f.eng.answered(s, there)
+		f.mu.Unlock()
+		poke(f.ticks)
+	})
+}
+
+// answers tells whether a connection is taken.
+func (f *Fabric) answers(to netip.AddrPort) bool {
+	ctx, cancel := context.WithTimeout(f.ctx, askTimeout)
+	defer cancel()
+	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		var err error
+		if ctl := c.Control(func(fd uintptr) {
+			if f.opt.Mark != 0 {
+				err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, int(f.opt.Mark))
+			}
+		}); ctl != nil {
+			return ctl
+		}
+		return err
+	}}
+	c, err := d.DialContext(ctx, "tcp", to.String())
+	if err != nil {
+		return false
+	}
+	_ = c.(*net.TCPConn).SetLinger(0) // nothing is to be said, nor remembered
+	c.Close()
+	return true
+}
