@@ -205,16 +205,31 @@ func TestFailuresAreTold(t *testing.T) {
 		}
 		l.refused(t, []string{"node A", "no worker can take it", "Insufficient memory"})
 	})
-	t.Run("quota", func(t *testing.T) {
-		l := smallLab(t, "noquota", goodImage)
+	// noneOf makes a quota that allows nothing of a resource.
+	noneOf := func(t *testing.T, l *lab, name corev1.ResourceName) {
+		t.Helper()
 		l.namespace(t, nil)
 		_, err := l.Typed.CoreV1().ResourceQuotas(l.ns).Create(t.Context(), &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{Name: "none"},
-			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: resource.MustParse("0")}},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	// Where what Pods use cannot be made, no Pod is.
+	t.Run("services", func(t *testing.T) {
+		l := smallLab(t, "noservices", goodImage)
+		noneOf(t, l, corev1.ResourceServices)
+		l.refused(t, []string{"Service/a", "(small.clab.yml:5)", "exceeded quota", "not everything was applied; the same command goes on from here"})
+		list, err := l.Typed.AppsV1().Deployments(l.ns).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != 0 {
+			t.Errorf("%d Deployments are there, %v", len(list.Items), err)
+		}
+	})
+	t.Run("quota", func(t *testing.T) {
+		l := smallLab(t, "noquota", goodImage)
+		noneOf(t, l, corev1.ResourcePods)
 		l.refused(t, []string{"node A", "quota is used up", "exceeded quota"})
 		if err := l.Typed.CoreV1().ResourceQuotas(l.ns).Delete(t.Context(), "none", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
