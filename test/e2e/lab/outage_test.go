@@ -60,24 +60,27 @@ func stopAPIServer(t *testing.T, l *lab) {
 func partition(t *testing.T, l *lab) {
 	before := restarts(t, l)
 	a, b := l.Workers[0], l.Workers[1]
-	ip := func(worker string) string {
-		return strings.TrimSpace(l.OnNode(t, worker, "sh", "-c", "ip -4 -o addr show eth0 | awk '{print $4}' | cut -d/ -f1"))
+	families := []string{"-4"}
+	if l.IPv6 { // wires take the addresses that work
+		families = append(families, "-6")
 	}
-	ipA, ipB := ip(a), ip(b)
 	rule := func(do, on, other string) {
-		// Pods of other workers come routed by them.
-		subnet := strings.TrimSpace(l.OnNode(t, on, "sh", "-c", "ip -4 route | awk '$3==\""+other+"\" {print $1}' | head -1"))
-		l.OnNode(t, on, "ip", "rule", do, "to", subnet, "prohibit")
-		l.OnNode(t, on, "ip", "rule", do, "from", subnet, "prohibit")
+		for _, family := range families {
+			address := strings.TrimSpace(l.OnNode(t, other, "sh", "-c", "ip "+family+" -o addr show eth0 scope global | awk '{print $4}' | cut -d/ -f1"))
+			// Pods of other workers come routed by them.
+			subnet := strings.TrimSpace(l.OnNode(t, on, "sh", "-c", "ip "+family+" route | awk '$3==\""+address+"\" {print $1}' | head -1"))
+			l.OnNode(t, on, "ip", family, "rule", do, "to", subnet, "prohibit")
+			l.OnNode(t, on, "ip", family, "rule", do, "from", subnet, "prohibit")
+		}
 	}
-	rule("add", a, ipB)
-	rule("add", b, ipA)
+	rule("add", a, b)
+	rule("add", b, a)
 	began := time.Now()
 	healed := false
 	heal := func() {
 		if !healed {
-			rule("del", a, ipB)
-			rule("del", b, ipA)
+			rule("del", a, b)
+			rule("del", b, a)
 			healed = true
 		}
 	}
