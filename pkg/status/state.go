@@ -194,11 +194,18 @@ func (p *Progress) containers(pod *corev1.Pod) {
 	}
 }
 
+// crashLoop is the kubelet's word for a container that ends again and again, and crashes
+// how often one was started anew that is taken for such.
+const (
+	crashLoop = "CrashLoopBackOff"
+	crashes   = 2
+)
+
 // trouble notes what keeps a container from running.
 func (p *Progress) trouble(s corev1.ContainerStatus) bool {
 	if w := s.State.Waiting; w != nil {
 		switch {
-		case w.Reason == "CrashLoopBackOff":
+		case w.Reason == crashLoop:
 			p.State, p.Reason, p.Certain, p.Container = StateFailed, w.Reason, true, s.Name
 			p.Message = ended(s.LastTerminationState.Terminated)
 			return true
@@ -220,6 +227,10 @@ func (p *Progress) trouble(s corev1.ContainerStatus) bool {
 		p.State, p.Reason, p.Message, p.Container = StateFailed, t.Reason, ended(t), s.Name
 		// The kubelet tries again; prepare fails for files that stay wrong.
 		p.Certain = s.Name == PrepareContainer
+		// It may be long before the kubelet says itself that it waits.
+		if s.RestartCount >= crashes {
+			p.Reason, p.Certain = crashLoop, true
+		}
 		return true
 	}
 	return false

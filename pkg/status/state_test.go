@@ -32,6 +32,11 @@ func crashing(name string, code int32, reason string) corev1.ContainerStatus {
 	return s
 }
 
+func again(restarts int32, s corev1.ContainerStatus) corev1.ContainerStatus {
+	s.RestartCount = restarts
+	return s
+}
+
 func notStarted(s corev1.ContainerStatus) corev1.ContainerStatus {
 	s.Started = new(false)
 	return s
@@ -157,6 +162,8 @@ func TestOf(t *testing.T) {
 		"sidecar crashes":    {pod: onWorker(inits(prepared, crashing(WireContainer, 2, "Error"))), state: StateFailed, certain: true, cause: "its sidecar ends (it ended with exit code 2)"},
 		"device crashes":     {pod: onWorker(wired, devices(crashing("r1", 1, "Error"))), state: StateFailed, certain: true, cause: "ends again and again (it ended with exit code 1)"},
 		"device out of room": {pod: onWorker(wired, devices(crashing("r1", 137, "OOMKilled"))), state: StateFailed, certain: true, cause: "more memory than its limit"},
+		"device ended again": {pod: onWorker(wired, devices(again(1, over("r1", 3, "Error", "")))), state: StateFailed, cause: "exit code 3"},
+		"and again":          {pod: onWorker(wired, devices(again(2, over("r1", 3, "Error", "")))), state: StateFailed, certain: true, cause: "ends again and again (it ended with exit code 3)"},
 		"device has ended":   {pod: onWorker(wired, devices(over("r1", 0, "Completed", ""))), state: StateFailed, cause: "exit code 0"},
 		"mount, just now":    {pod: onWorker(), events: []corev1.Event{event("FailedMount", `secret "x" not found`, 2*time.Second)}, state: StatePulling, cause: "a Secret that the Pod mounts is missing: apply the rendered secrets/"},
 		"mount, for long":    {pod: onWorker(), events: []corev1.Event{event("FailedMount", `secret "x" not found`, time.Minute)}, state: StateFailed, certain: true, cause: "a Secret that the Pod mounts is missing"},
