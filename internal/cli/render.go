@@ -183,15 +183,20 @@ func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules [
 		}
 	}
 	planner, notice, err := f.choosePlanner(world, c.kinds)
-	if err != nil {
-		return nil, nil, err
-	}
-	if notice != "" {
+	if err == nil && notice != "" {
 		fmt.Fprintln(world.Err, notice)
 	}
-	plans, planDiags, err := planNodes(ctx, planner, c.lab, only)
-	if err != nil {
-		return nil, nil, fail(err)
+	var plans map[string]*plan.Plan
+	var planDiags []diag.Diagnostic
+	if err == nil {
+		plans, planDiags, err = planNodes(ctx, planner, c.lab, only)
+		err = fail(err)
+	}
+	switch {
+	case err != nil && hasErrors(c.diags):
+		return nil, c.diags, nil // these come first
+	case err != nil:
+		return nil, nil, err
 	}
 	diags := slices.Concat(c.diags, planDiags)
 	if hasErrors(diags) {

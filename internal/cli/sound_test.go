@@ -50,6 +50,38 @@ func TestBesideErrors(t *testing.T) {
 	}
 }
 
+// A refused link is none that a policy's rules could be for.
+func TestRulesBesideRefusedLinks(t *testing.T) {
+	for _, links := range []string{`["a:eth1", "x:eth1"]`, `["a:eth1", "a:eth1"]`, `["b:eth1", "c:eth1"]
+    - endpoints: ["a:eth1", "b:eth1"]`} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{
+			"t.clab.yml": "name: t\ntopology:\n  defaults: {kind: linux, image: alpine}\n  nodes: {a: {}, b: {}, c: {}}\n  links:\n    - endpoints: " + links + "\n",
+			"c9s.yaml":   "apiVersion: c9s.dev/v1\nkind: Policy\nprofiles:\n  - name: slow\n    links: [{datapath: vxlan}]\n",
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code, out := validate(t, filepath.Join(dir, "t.clab.yml")); code != ExitFailure || !strings.Contains(out, "error: ") || strings.Contains(out, "c9s.yaml") {
+			t.Errorf("%s: exit code %d\n%s", links, code, out)
+		}
+	}
+}
+
+// Beside errors of the topology that of the planner is not told alone.
+func TestErrorsBeforeThePlanner(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "t.clab.yml")
+	const text = "name: t\ntopology:\n  nodes:\n    a: {kind: linux}\n    b: {kind: linux, image: alpine}\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, code := run(t, "validate", file, "--planner", "hooks", "--planner-path", filepath.Join(t.TempDir(), "none"))
+	if code != ExitFailure || !strings.Contains(stderr, "image-missing") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+}
+
 // validate runs the command without its output on a terminal; what panics fails.
 func validate(t *testing.T, file string) (code int, out string) {
 	t.Helper()

@@ -178,7 +178,7 @@ func (c *Client) applyNamespace(ctx context.Context, l *Lab, dryRun bool) (missi
 		return missing, fmt.Errorf("namespace %s belongs to somebody else, who set what c9s needs otherwise: %w; choose another with -n, or ask for the label pod-security.kubernetes.io/enforce=privileged", l.Namespace, err)
 	case apierrors.IsForbidden(err):
 		// It may be there for the user to use.
-		if _, getErr := c.Typed.CoreV1().ServiceAccounts(l.Namespace).List(ctx, metav1.ListOptions{Limit: 1}); getErr == nil {
+		if _, getErr := c.Typed.CoreV1().ConfigMaps(l.Namespace).List(ctx, metav1.ListOptions{Limit: 1}); getErr == nil {
 			return missing, nil
 		}
 	}

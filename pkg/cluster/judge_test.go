@@ -103,6 +103,9 @@ func TestJudge(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	pod := func(p status.Progress) []PodProgress { return []PodProgress{{Pod: "r1", PodName: "r1-x", Progress: p}} }
 	none := func(p status.Progress) []PodProgress { return []PodProgress{{Pod: "r1", Progress: p}} }
+	many := func(p status.Progress, n int) []PodProgress {
+		return slices.Repeat([]PodProgress{{Pod: "r1", Progress: p}}, n)
+	}
 	quota := status.Progress{State: status.StateFailed, Reason: "FailedCreate", Message: "exceeded quota", Doubtful: true}
 	slow := status.Progress{State: status.StateFailed, Reason: "ErrImagePull", Message: "i/o timeout", Doubtful: true}
 	lost := status.Progress{State: status.StatePending, Reason: "Unschedulable"}
@@ -125,6 +128,8 @@ func TestJudge(t *testing.T) {
 		"refused, at first":        {none(quota), 0, false, false},
 		"refused, before":          {none(quota), refused - time.Second, false, false},
 		"refused, again":           {none(quota), refused + time.Second, true, false},
+		"refused, with many":       {many(quota, 100), refused + 10*time.Second, false, false},
+		"refused, with many again": {many(quota, 100), refused + 16*time.Second, true, false},
 		"ready, but just restarts": {pod(status.Progress{State: status.StateReady, LastExit: now.Add(-time.Second)}), 0, false, false},
 		"ready, restarted once":    {pod(status.Progress{State: status.StateReady, LastExit: now.Add(-time.Minute)}), 0, false, true},
 		"a worker was found":       {pod(status.Progress{State: status.StatePulling}), time.Hour, false, false},

@@ -68,7 +68,13 @@ func (c *Client) rights(ctx context.Context, l *Lab, existing Existing) []error 
 	if err != nil {
 		return []error{err}
 	}
-	required := slices.DeleteFunc(rights.Of(l.kinds(), rules, existing.Fresh && l.namespace != nil), func(r rights.Right) bool { return !r.Required })
+	again := []string{}
+	if existing.Lab != "" { // what is there is listed, and may be pruned and restarted
+		again = append(again, "destroy", "restart")
+	}
+	required := slices.DeleteFunc(rights.Of(l.kinds(), rules, existing.Fresh && l.namespace != nil), func(r rights.Right) bool {
+		return !r.Required && !slices.Contains(again, r.Command)
+	})
 	missing, err := rights.Missing(ctx, c.Typed, l.Namespace, required)
 	if err != nil {
 		return []error{fmt.Errorf("asking for your rights: %w", err)}

@@ -29,7 +29,9 @@ const (
 	doubt = 2 * time.Minute
 	// refused is how long the API server's refusal of a Pod may stand: it may be one
 	// from before this wait, until the Pod is asked for again.
-	refused = 5 * time.Second
+	// More of them take longer: Kubernetes' controllers send 20 requests a second.
+	refused     = 5 * time.Second
+	refusedEach = 150 * time.Millisecond
 	// A device that ends at once is ready for a moment, and again each time it is
 	// started anew: ready is what has run for a while.
 	steady      = 1500 * time.Millisecond
@@ -137,9 +139,9 @@ func newSightings() *sightings {
 	return &sightings{doubted: map[string]doubted{}, running: map[string]run{}}
 }
 
-// lasts tells that what may pass by itself has gone on for too long. The kubelet's
-// words for one pull alternate.
-func (s *sightings) lasts(p PodProgress, now time.Time) bool {
+// lasts tells that what may pass by itself has gone on for too long; refusals is how
+// many Pods wait to be asked for again. The kubelet's words for one pull alternate.
+func (s *sightings) lasts(p PodProgress, refusals int, now time.Time) bool {
 	limit := doubt
 	switch {
 	case p.State == status.StatePending && p.Reason == corev1.PodReasonUnschedulable:
@@ -148,7 +150,7 @@ func (s *sightings) lasts(p PodProgress, now time.Time) bool {
 		delete(s.doubted, p.Pod)
 		return false
 	case p.PodName == "":
-		limit = refused
+		limit = refused + time.Duration(refusals)*refusedEach
 	}
 	reason := p.PodName + " " + p.Reason
 	if p.Reason == "ImagePullBackOff" {
@@ -165,14 +167,26 @@ func (s *sightings) lasts(p PodProgress, now time.Time) bool {
 // judge finds the Pods that certainly failed, and whether all are ready to stay.
 func (s *sightings) judge(progress []PodProgress, now time.Time) (failed []PodProgress, ready bool) {
 	ready = true
+	refusals := countRefused(progress)
 	for _, p := range progress {
-		p.Certain = s.lasts(p, now) || p.Certain
+		p.Certain = s.lasts(p, refusals, now) || p.Certain
 		if p.Certain {
 			failed = append(failed, p)
 		}
 		ready = s.stays(p, now) && ready
 	}
 	return failed, ready
+}
+
+// countRefused is how many Pods the API server has refused.
+func countRefused(progress []PodProgress) int {
+	n := 0
+	for _, p := range progress {
+		if p.PodName == "" && p.Doubtful {
+			n++
+		}
+	}
+	return n
 }
 
 // stays tells that a Pod is stopped, or ready and has run long enough to be believed.
@@ -323,11 +337,13 @@ func (c *Client) WaitPods(ctx context.Context, namespace, lab string, names []st
 	defer tick.Stop()
 	for {
 		var left []PodProgress
-		for _, p := range w.Progress() {
+		progress := w.Progress()
+		refusals := countRefused(progress)
+		for _, p := range progress {
 			if !wanted.Has(p.Pod) || p.State == status.StateReady {
 				continue
 			}
-			if seen.lasts(p, time.Now()) || p.Certain {
+			if seen.lasts(p, refusals, time.Now()) || p.Certain {
 				return c.failures(ctx, namespace, []PodProgress{p})
 			}
 			left = append(left, p)

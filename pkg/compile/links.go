@@ -253,6 +253,9 @@ func (c *compiler) outsideLink(out *lab.Link, e topology.Endpoint) bool {
 
 // endpoint resolves one end: its node, Linux interface name, MAC and addresses.
 // It returns an end for counting even after an error, unless its node is unknown.
+// noLink is an Endpoint's Link where the link was refused.
+const noLink = -1
+
 func (c *compiler) endpoint(e topology.Endpoint) (*lab.Endpoint, bool) {
 	if e.Node.Value == "" || e.Interface.Value == "" {
 		return nil, false
@@ -263,7 +266,7 @@ func (c *compiler) endpoint(e topology.Endpoint) (*lab.Endpoint, bool) {
 		return nil, false
 	}
 	ok := true
-	end := &lab.Endpoint{Node: n.Name, Interface: e.Interface.Value, Vars: e.Vars.Value, Pos: e.Pos, Bridge: n.RootNamespace && n.Kind != hostKind}
+	end := &lab.Endpoint{Node: n.Name, Interface: e.Interface.Value, Link: noLink, Vars: e.Vars.Value, Pos: e.Pos, Bridge: n.RootNamespace && n.Kind != hostKind}
 	if n.kind != nil {
 		linux, alias, err := n.kind.MapInterface(e.Interface.Value, n.Node)
 		if err != nil {

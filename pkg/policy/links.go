@@ -47,6 +47,9 @@ type linkRule struct {
 // rule has set.
 func (r *linkRule) apply(l *lab.Lab, n *lab.Node) {
 	for _, e := range n.Endpoints {
+		if e.Link < 0 {
+			continue // it was refused
+		}
 		link := l.Links[e.Link]
 		if r.Interface != "" && !glob(r.Interface, e.Interface) && (e.Alias == "" || !glob(r.Interface, e.Alias)) {
 			continue

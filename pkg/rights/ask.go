@@ -6,6 +6,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -24,7 +25,14 @@ func Missing(ctx context.Context, client kubernetes.Interface, namespace string,
 	unsure := slices.DeleteFunc(slices.Clone(rights), func(r Right) bool {
 		return err == nil && !r.Cluster && slices.ContainsFunc(known.Status.ResourceRules, r.in)
 	})
+	// Who gives rights away must have them by RBAC itself, whatever else allows them.
+	var given []Right
+	if err == nil {
+		given = slices.DeleteFunc(slices.Clone(unsure), func(r Right) bool { return !r.given })
+		unsure = slices.DeleteFunc(unsure, func(r Right) bool { return r.given })
+	}
 	missing, err := refused(ctx, client, namespace, unsure)
+	missing = append(missing, given...)
 	if err != nil || !slices.ContainsFunc(missing, func(r Right) bool { return r.given }) {
 		return missing, err
 	}
@@ -38,7 +46,7 @@ func Missing(ctx context.Context, client kubernetes.Interface, namespace string,
 	return missing, err
 }
 
-// refused asks about each right, some at a time.
+// refused asks about each right, some at a time. Of whom may not ask nothing is known.
 func refused(ctx context.Context, client kubernetes.Interface, namespace string, rights []Right) ([]Right, error) {
 	lacks, errs := make([]bool, len(rights)), make([]error, len(rights))
 	bounded.Each(len(rights), atOnce, func(i int) {
@@ -47,7 +55,7 @@ func refused(ctx context.Context, client kubernetes.Interface, namespace string,
 			lacks[i] = !answer.Status.Allowed
 		}
 	})
-	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil && !apierrors.IsForbidden(err) }); i >= 0 {
 		return nil, errs[i] // all say the same
 	}
 	var out []Right

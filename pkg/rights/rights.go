@@ -133,12 +133,16 @@ func rank(r Right) int {
 
 // review asks the API server about a right in a namespace.
 func (r Right) review(namespace string) *authorizationv1.SelfSubjectAccessReview {
+	name := r.Name
 	if r.Cluster {
+		if r.Verb != "create" { // of the namespace itself, which may be the only one
+			name = namespace
+		}
 		namespace = ""
 	}
 	return &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource, Name: r.Name,
+			Namespace: namespace, Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource, Name: name,
 		},
 	}}
 }

@@ -194,11 +194,13 @@ func (p *Progress) containers(pod *corev1.Pod) {
 	}
 }
 
-// crashLoop is the kubelet's word for a container that ends again and again, and crashes
-// how often one was started anew that is taken for such.
+// crashLoop is the kubelet's word for a container that ends again and again; crashes is
+// how often one was started anew that is taken for such, and shortRun what it ran at
+// most: the kubelet forgets ends that are further apart.
 const (
 	crashLoop = "CrashLoopBackOff"
 	crashes   = 2
+	shortRun  = 10 * time.Minute
 )
 
 // trouble notes what keeps a container from running.
@@ -228,7 +230,7 @@ func (p *Progress) trouble(s corev1.ContainerStatus) bool {
 		// The kubelet tries again; prepare fails for files that stay wrong.
 		p.Certain = s.Name == PrepareContainer
 		// It may be long before the kubelet says itself that it waits.
-		if s.RestartCount >= crashes {
+		if s.RestartCount >= crashes && t.FinishedAt.Sub(t.StartedAt.Time) < shortRun {
 			p.Reason, p.Certain = crashLoop, true
 		}
 		return true

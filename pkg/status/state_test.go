@@ -37,6 +37,12 @@ func again(restarts int32, s corev1.ContainerStatus) corev1.ContainerStatus {
 	return s
 }
 
+func ran(d time.Duration, s corev1.ContainerStatus) corev1.ContainerStatus {
+	t := s.State.Terminated
+	t.StartedAt, t.FinishedAt = metav1.NewTime(created), metav1.NewTime(created.Add(d))
+	return s
+}
+
 func notStarted(s corev1.ContainerStatus) corev1.ContainerStatus {
 	s.Started = new(false)
 	return s
@@ -164,6 +170,7 @@ func TestOf(t *testing.T) {
 		"device out of room": {pod: onWorker(wired, devices(crashing("r1", 137, "OOMKilled"))), state: StateFailed, certain: true, cause: "more memory than its limit"},
 		"device ended again": {pod: onWorker(wired, devices(again(1, over("r1", 3, "Error", "")))), state: StateFailed, cause: "exit code 3"},
 		"and again":          {pod: onWorker(wired, devices(again(2, over("r1", 3, "Error", "")))), state: StateFailed, certain: true, cause: "ends again and again (it ended with exit code 3)"},
+		"and after weeks":    {pod: onWorker(wired, devices(again(2, ran(time.Hour, over("r1", 3, "Error", ""))))), state: StateFailed, cause: "exit code 3"},
 		"device has ended":   {pod: onWorker(wired, devices(over("r1", 0, "Completed", ""))), state: StateFailed, cause: "exit code 0"},
 		"mount, just now":    {pod: onWorker(), events: []corev1.Event{event("FailedMount", `secret "x" not found`, 2*time.Second)}, state: StatePulling, cause: "a Secret that the Pod mounts is missing: apply the rendered secrets/"},
 		"mount, for long":    {pod: onWorker(), events: []corev1.Event{event("FailedMount", `secret "x" not found`, time.Minute)}, state: StateFailed, certain: true, cause: "a Secret that the Pod mounts is missing"},

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"math"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -12,7 +13,10 @@ import (
 type block struct {
 	node     string // "" for the links
 	from, to place  // to is the first place after it
+	value    *yaml.Node
 }
+
+func (b block) has(p place) bool { return !p.before(b.from) && p.before(b.to) }
 
 // place is a line and a column, 1-based.
 type place struct{ line, column int }
@@ -24,9 +28,8 @@ func (p place) before(q place) bool {
 // Block tells what a position in the file belongs to: a node (its name), the links (""),
 // or neither (false), as what many nodes share.
 func (f *File) Block(pos diag.Pos) (node string, ok bool) {
-	at := place{pos.Line, pos.Column}
 	for _, b := range f.blocks {
-		if pos.File == f.Path && !at.before(b.from) && at.before(b.to) {
+		if pos.File == f.Path && b.has(place{pos.Line, pos.Column}) {
 			return b.node, true
 		}
 	}
@@ -34,8 +37,25 @@ func (f *File) Block(pos diag.Pos) (node string, ok bool) {
 }
 
 // blocksOf finds the blocks of a topology that is written out: one behind an alias has
-// none.
+// none, and where a node has parts of another's nobody has.
 func blocksOf(root *yaml.Node) []block {
+	out := written(root)
+	for _, b := range out {
+		if b.value != nil && shares(b.value, func(n *yaml.Node) bool {
+			return !b.has(placeOf(n)) && slices.ContainsFunc(out, func(o block) bool { return o.has(placeOf(n)) })
+		}) {
+			return nil
+		}
+	}
+	return out
+}
+
+// shares tells whether an alias in n stands for what other tells of.
+func shares(n *yaml.Node, other func(*yaml.Node) bool) bool {
+	return n.Kind == yaml.AliasNode && other(n.Alias) || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return shares(c, other) })
+}
+
+func written(root *yaml.Node) []block {
 	var out []block
 	for _, section := range spans(root, place{math.MaxInt, 0}) {
 		if section.key.Value != "topology" {
@@ -44,10 +64,10 @@ func blocksOf(root *yaml.Node) []block {
 		for _, part := range spans(section.value, section.end) {
 			switch part.key.Value {
 			case "links":
-				out = append(out, block{"", placeOf(part.key), part.end})
+				out = append(out, block{"", placeOf(part.key), part.end, nil})
 			case "nodes":
 				for _, n := range spans(part.value, part.end) {
-					out = append(out, block{n.key.Value, placeOf(n.key), n.end})
+					out = append(out, block{n.key.Value, placeOf(n.key), n.end, n.value})
 				}
 			}
 		}

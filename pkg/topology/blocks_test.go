@@ -48,6 +48,17 @@ topology:
 			t.Errorf("column %d: %q %t, want %q", column, got, ok, want)
 		}
 	}
+	for text, want := range map[string]bool{
+		"name: x\ntopology:\n  nodes:\n    a: &x {kind: linux}\n    b: *x\n":                               false,
+		"name: x\ntopology:\n  nodes:\n    a: &x {kind: linux}\n    b: {<<: *x, image: y}\n":               false,
+		"name: x\ntopology:\n  nodes:\n    a: {env: &x {A: b}, labels: *x}\n    b: {}\n":                   true,
+		"name: x\nprefix: &p y\ntopology:\n  defaults: &d {kind: linux}\n  nodes:\n    a: *d\n    b: {}\n": true,
+	} {
+		f := parseFile(&Source{Name: "t"}, text, &diags)
+		if got := len(f.blocks) == 2; got != want {
+			t.Errorf("%q: %d blocks", text, len(f.blocks))
+		}
+	}
 	alias := parseFile(&Source{Name: "t"}, "x: &n {a: {}}\nname: x\ntopology:\n  nodes: *n\n", &diags)
 	if node, ok := alias.Block(diag.Pos{File: "t", Line: 1, Column: 8}); ok {
 		t.Errorf("a node behind an alias: %q", node)

@@ -22,6 +22,7 @@ const (
 	askEvery    = 2 * beatEvery
 	// askTimeout ends before the peer would be lost.
 	askTimeout = lostAfter - silentAfter - 10*time.Millisecond
+	askLate    = 50 * time.Millisecond
 	// starvedMost is how long a peer that is there may be silent.
 	starvedMost = 10 * time.Second
 )
@@ -30,9 +31,12 @@ const (
 func (f *Fabric) ask(s *session) {
 	to := netip.AddrPortFrom(s.addr.Load().Addr().Unmap(), uint16(f.opt.AskPort))
 	f.running.Go(func() {
+		began := time.Now()
 		there := f.ns.enter() == nil && f.answers(to)
+		// One that comes late did so because this process had no time either.
+		known := there || time.Since(began) < askTimeout+askLate
 		f.mu.Lock()
-		f.eng.answered(s, there)
+		f.eng.answered(s, there, known)
 		f.mu.Unlock()
 		poke(f.ticks)
 	})

@@ -88,10 +88,11 @@ func (e *engine) init() {
 	e.bucket.tokens = helloRate
 }
 
-// setPeers says with whom there are wires. Sessions of others end.
+// setPeers says with whom there are wires. Sessions of others end, and they hear of it.
 func (e *engine) setPeers(wires map[string][]cable.WireID) {
 	for name, p := range e.peers {
 		if _, ok := wires[name]; !ok {
+			e.leave(p)
 			e.drop(p)
 			delete(e.peers, name)
 		}
@@ -107,6 +108,14 @@ func (e *engine) setPeers(wires map[string][]cable.WireID) {
 			p.wires = ids
 			e.urgent(p)
 		}
+	}
+}
+
+// leave tells a peer that there are no wires to it.
+func (e *engine) leave(p *peer) {
+	if p.cur != nil {
+		p.wires = nil
+		e.beat(p.cur, e.now())
 	}
 }
 
@@ -271,7 +280,7 @@ func (e *engine) tickPeer(p *peer, now time.Duration, beat, late bool) time.Dura
 	}
 	due := min(max(s.heard, s.there)+lostAfter, s.heard+starvedMost) + time.Millisecond
 	if e.ask != nil {
-		if silence > silentAfter && now >= s.asked+askEvery {
+		if silence > silentAfter && now >= s.asked+askEvery && !s.asking {
 			s.asked, s.asking = now, true
 			e.ask(s)
 		}
@@ -298,11 +307,15 @@ func (e *engine) tickPeer(p *peer, now time.Duration, beat, late bool) time.Dura
 	return min(due, max(s.mtu.due(), now+time.Millisecond))
 }
 
-// answered takes what came of asking for a session's peer.
-func (e *engine) answered(s *session, there bool) {
+// answered takes what came of asking for a session's peer; without an answer it is
+// asked for again, at once.
+func (e *engine) answered(s *session, there, known bool) {
 	s.asking = false
-	if there {
+	switch {
+	case there:
 		s.there = e.now()
+	case !known:
+		s.asked = 0
 	}
 }
 

@@ -158,7 +158,7 @@ func TestSilentPeerIsAskedFor(t *testing.T) {
 	answers := true
 	a.ask = func(s *session) {
 		asked = append(asked, w.clock-s.heard)
-		a.answered(s, answers)
+		a.answered(s, answers, true)
 	}
 	w.run(5 * time.Second)
 	if len(asked) > 0 {
@@ -195,6 +195,16 @@ func TestSilentPeerIsAskedFor(t *testing.T) {
 	w.run(2 * beatEvery)
 	if a.peers["b"].cur != nil {
 		t.Error("kept for longer than may be")
+	}
+}
+
+// Who has no wires to a peer any more says so.
+func TestPeerIsLeft(t *testing.T) {
+	w, a, b := pair(t, "k")
+	b.setPeers(nil)
+	w.run(50 * time.Millisecond)
+	if p := a.peers["b"]; p.cur == nil || !p.known || len(p.remote) != 0 {
+		t.Errorf("the peer knows of %v", p.remote)
 	}
 }
 

@@ -154,6 +154,16 @@ func (f *Fabric) end() {
 	f.stop.stop()
 }
 
+// Leave tells all peers that there are no wires to them: a process that goes on with
+// another key cannot be told from one that gets no processor time. It comes before Close.
+func (f *Fabric) Leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.eng.peers {
+		f.eng.leave(p)
+	}
+}
+
 // Close ends Run and gives everything back but the state of the legs.
 func (f *Fabric) Close() error {
 	f.closed.Do(func() {

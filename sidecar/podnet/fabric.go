@@ -13,6 +13,7 @@ type Fabric interface {
 	Run(context.Context) error
 	Set([]wire.Wire) error
 	PeersChanged()
+	Leave()
 	Status() wire.Status
 	Changes() <-chan struct{}
 	Close() error

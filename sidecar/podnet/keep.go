@@ -48,6 +48,7 @@ func (s *sidecar) keepFabric(ctx context.Context, group *sync.WaitGroup, ends ch
 var errNoKey = errors.New("the lab's wires are encrypted, and its wire key is not there: apply the Secret c9s-wire-key")
 
 func (s *sidecar) stopFabric() {
+	s.fabric.Leave()
 	s.running.stop()
 	<-s.running.done
 	s.mu.Lock()
