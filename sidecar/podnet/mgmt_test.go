@@ -293,6 +293,64 @@ func TestUnknownAddressIsSilent(t *testing.T) {
 	}
 }
 
+// A worker that was booted again, or a pause container that ended, gives the same Pod a
+// new sandbox beside the old files: another namespace, and another address.
+func TestNewSandbox(t *testing.T) {
+	c := newCluster(t)
+	for n, name := range []string{"r1", "r2"} {
+		doc := mgmtDoc(11 + n)
+		doc.Sysctls = map[string]string{"net.ipv4.conf.all.log_martians": "1"}
+		doc.Interfaces = append(doc.Interfaces, wired(iface(name, "eth1", n+1), 5, []string{"r2", "r1"}[n]))
+		c.newPod(name, doc)
+	}
+	c.startAll()
+	a, b := c.pods[0], c.pods[1]
+	b.in("ip addr show dev eth1 to 10.9.0.2")
+	before, old := b.in("ip -o addr show dev eth1"), b.ip4
+	if !strings.Contains(before, "10.9.0.2/16") {
+		t.Fatalf("eth1 has %s", before)
+	}
+	for range 2 { // the state is the new sandbox's own then
+		b.kill()
+		run("ip", "netns", "del", b.ns)
+		b.plug()
+		b.start()
+		b.waitStarted()
+		directory(a, b)
+		if out := b.in("ip -o addr show dev eth1"); !strings.Contains(out, "10.9.0.2/16") {
+			t.Errorf("eth1 of the new sandbox has %s", out)
+		}
+		if out := b.in("ip -o addr show dev c9s0"); !strings.Contains(out, b.ip4+"/") || strings.Contains(out, old+"/") {
+			t.Errorf("c9s0 of the new sandbox has %s, and the old address was %s", out, old)
+		}
+		if out := strings.TrimSpace(b.in("cat /proc/sys/net/ipv4/conf/all/log_martians")); out != "1" {
+			t.Errorf("log_martians is %s in the new sandbox", out)
+		}
+		if err := pingFrom(a.ns, "eth1", "10.9.0.2", sure); err != nil {
+			t.Error(err)
+		}
+		if err := ping(a.ns, "172.20.20.12", sure); err != nil {
+			t.Error(err)
+		}
+	}
+	boots := func() int {
+		s, err := b.status()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Restarts
+	}
+	if n := boots(); n != 0 {
+		t.Errorf("%d restarts in the new sandbox", n)
+	}
+	b.kill()
+	b.start()
+	b.waitStarted()
+	if n := boots(); n != 1 {
+		t.Errorf("%d restarts after one in the same sandbox", n)
+	}
+}
+
 // A Pod that comes back elsewhere is found again.
 func TestPeerMoves(t *testing.T) {
 	_, a, b := twoPods(t, unchanged)

@@ -98,6 +98,9 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.defaults(); err != nil {
 		return err
 	}
+	if err := cfg.forgetOther(); err != nil {
+		return err
+	}
 	// The container is limited to 64 MiB; most of the time little is in use.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
