@@ -43,6 +43,15 @@ type saved struct {
 	MAC    string         `json:"mac"`
 	Addrs  []netip.Prefix `json:"addrs"`
 	Routes []route        `json:"routes"`
+	// Neighbours are the permanent ones: a plugin whose gateway answers no ARP sets
+	// it so.
+	Neighbours []neighbour `json:"neighbours,omitempty"`
+}
+
+// neighbour is who has an address, without being asked.
+type neighbour struct {
+	Addr netip.Addr `json:"addr"`
+	MAC  string     `json:"mac"`
 }
 
 // route is a route through the cluster interface. The zero Dst of its family is
@@ -94,7 +103,7 @@ func (u *Underlay) Ensure() (netlink.Link, error) {
 		// alone: the device's addresses are none of its business.
 		link.SetSysctl("1", "net", "ipv4", "conf", UnderlayName, "arp_ignore"),
 		link.SetSysctl("2", "net", "ipv4", "conf", UnderlayName, "arp_announce"))
-	return l, errors.Join(err, u.routes(l))
+	return l, errors.Join(err, u.neighbours(l), u.routes(l))
 }
 
 // find is the interface with the Pod's address. After a kill between "down" and
@@ -170,6 +179,9 @@ func (u *Underlay) remember(l netlink.Link) error {
 			}
 		}
 	}
+	if s.Neighbours, err = u.permanent(l); err != nil {
+		return err
+	}
 	data, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -211,6 +223,42 @@ func (u *Underlay) addresses(l netlink.Link) error {
 		}
 		if err := u.nl.AddrReplace(l, link.Addr(want)); err != nil {
 			return fmt.Errorf("address %s of %s: %w", want, UnderlayName, err)
+		}
+	}
+	return nil
+}
+
+// permanent are the neighbours that the CNI plugin set.
+func (u *Underlay) permanent(l netlink.Link) ([]neighbour, error) {
+	var out []neighbour
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		list, err := u.nl.NeighList(l.Attrs().Index, family)
+		if err != nil {
+			return nil, fmt.Errorf("neighbours on %s: %w", l.Attrs().Name, err)
+		}
+		for _, n := range list {
+			if n.State&netlink.NUD_PERMANENT != 0 && len(n.HardwareAddr) > 0 {
+				out = append(out, neighbour{addr(n.IP), n.HardwareAddr.String()})
+			}
+		}
+	}
+	return out, nil
+}
+
+// neighbours puts back what "down" took away.
+func (u *Underlay) neighbours(l netlink.Link) error {
+	for _, want := range u.saved.Neighbours {
+		mac, err := net.ParseMAC(want.MAC)
+		if err != nil {
+			continue // not ours
+		}
+		family := netlink.FAMILY_V6
+		if want.Addr.Is4() {
+			family = netlink.FAMILY_V4
+		}
+		n := &netlink.Neigh{LinkIndex: l.Attrs().Index, Family: family, State: netlink.NUD_PERMANENT, IP: want.Addr.AsSlice(), HardwareAddr: mac}
+		if err := u.nl.NeighSet(n); err != nil {
+			return fmt.Errorf("neighbour %s of %s: %w", want.Addr, UnderlayName, err)
 		}
 	}
 	return nil

@@ -293,6 +293,32 @@ func TestUnknownAddressIsSilent(t *testing.T) {
 	}
 }
 
+// A CNI plugin whose gateway answers no ARP gives the Pod a permanent neighbour, which an
+// interface loses that goes down, as it does to be renamed by kernels before 6.2.
+func TestPermanentNeighbour(t *testing.T) {
+	c := newCluster(t)
+	p := c.newPod("r1", mgmtDoc(11))
+	want := []string{"169.254.1.1 lladdr 02:00:00:00:aa:01 PERMANENT", "fe80::1 lladdr 02:00:00:00:aa:02 PERMANENT"}
+	for _, line := range want {
+		f := strings.Fields(line)
+		p.in("ip neigh add " + f[0] + " lladdr " + f[2] + " nud permanent dev eth0")
+	}
+	p.start()
+	p.waitStarted()
+	there := func() error {
+		out := p.in("ip neigh show dev c9s0") + p.in("ip -6 neigh show dev c9s0")
+		for _, line := range want {
+			if !strings.Contains(out, line) {
+				return fmt.Errorf("no %q in %s", line, out)
+			}
+		}
+		return nil
+	}
+	eventually(t, "the neighbours are there", there)
+	p.in("ip link set c9s0 down")
+	eventually(t, "the neighbours are there again", there)
+}
+
 // A worker that was booted again, or a pause container that ended, gives the same Pod a
 // new sandbox beside the old files: another namespace, and another address.
 func TestNewSandbox(t *testing.T) {
