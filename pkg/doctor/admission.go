@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,12 +42,19 @@ func checkNamespace(f Facts, n Needs) []Check {
 	return []Check{c}
 }
 
+const letServiceAccount = "'oc adm policy add-scc-to-user privileged -z c9s-node' in the lab's namespace lets its Pods be privileged"
+
 // checkAdmission reads the answer to the dry-run, which has all of admission in it:
 // Pod Security's default, policy engines, quota.
 func checkAdmission(f Facts, _ Needs) []Check {
 	c := Check{Name: "privileged Pods", Result: OK, Found: "the API server admits them (dry-run in namespace " + f.Admission.Namespace + ")"}
 	err := f.Admission.Err
 	if err == nil {
+		// Security context constraints are those of the user here, and of the
+		// ServiceAccount when the lab's Pods are made.
+		if slices.Contains(f.Groups, "security.openshift.io") {
+			c.Result, c.Found, c.Remedy = Warning, c.Found+"; OpenShift asks for the lab's ServiceAccount besides", letServiceAccount
+		}
 		return []Check{c}
 	}
 	c.Result, c.Found = Problem, err.Error()
@@ -57,6 +65,10 @@ func checkAdmission(f Facts, _ Needs) []Check {
 		c.Result, c.Found = OK, fmt.Sprintf("namespace %s forbids them; a deploy makes its namespace with the Pod Security level privileged", f.Admission.Namespace)
 	case strings.Contains(text, "violates PodSecurity"):
 		c.Remedy = "set the namespace's label " + podSecurity + "=privileged, or use another namespace with -n"
+	case strings.Contains(text, "security context constraint"):
+		c.Remedy = letServiceAccount
+	case strings.Contains(text, "must specify"):
+		c.Remedy = "use another namespace with -n, or give this one a LimitRange with defaults: c9s' own containers have few limits"
 	case strings.Contains(text, "exceeded quota"):
 		c.Remedy = "raise the namespace's quota, or use another namespace with -n"
 	case strings.Contains(text, "admission webhook"), strings.Contains(text, "ValidatingAdmissionPolicy"):

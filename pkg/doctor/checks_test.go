@@ -78,6 +78,8 @@ func TestAdmission(t *testing.T) {
 		"admitted":                {"demo", "", expect{"privileged Pods", OK, "admits them"}},
 		"pod security":            {"demo", `pods "x" is forbidden: violates PodSecurity "baseline:latest": privileged`, expect{"privileged Pods", Problem, "violates PodSecurity"}},
 		"pod security, elsewhere": {"default", `pods "x" is forbidden: violates PodSecurity "baseline:latest": privileged`, expect{"privileged Pods", OK, "a deploy makes its namespace"}},
+		"OpenShift":               {"demo", `pods is forbidden: unable to validate against any security context constraint`, expect{"privileged Pods", Problem, "security context constraint"}},
+		"quota of limits":         {"demo", `failed quota: q: must specify limits.cpu for: wire`, expect{"privileged Pods", Problem, "must specify"}},
 		"quota":                   {"demo", `exceeded quota: small`, expect{"privileged Pods", Problem, "exceeded quota"}},
 		"webhook":                 {"demo", `admission webhook "validate.kyverno.svc" denied the request`, expect{"privileged Pods", Problem, "kyverno"}},
 		"webhook, elsewhere":      {"default", `admission webhook "validate.kyverno.svc" denied the request`, expect{"privileged Pods", Warning, "in namespace default"}},
@@ -216,5 +218,16 @@ func TestMTU(t *testing.T) {
 		f := good()
 		f.Probes = c.probes
 		t.Run(name, func(t *testing.T) { demand(t, checkMTU(f, Any()), c.want) })
+	}
+}
+
+// On OpenShift a user's dry-run does not show what the lab's ServiceAccount may.
+func TestCheckAdmissionOnOpenShift(t *testing.T) {
+	f := good()
+	f.Groups = append(f.Groups, "security.openshift.io")
+	got := checkAdmission(f, Any())
+	demand(t, got, []expect{{"privileged Pods", Warning, "the lab's ServiceAccount"}})
+	if got[0].Remedy != letServiceAccount {
+		t.Errorf("remedy %q", got[0].Remedy)
 	}
 }

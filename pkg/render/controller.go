@@ -1,6 +1,9 @@
 package render
 
 import (
+	"reflect"
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -8,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render/own"
 )
@@ -61,6 +65,7 @@ func (r *renderer) controllerRoleBinding() *rbacv1.RoleBinding {
 func (r *renderer) controllerDeployment() *appsv1.Deployment {
 	meta := r.labMeta(own.ControllerName, own.ComponentController)
 	selector := map[string]string{own.LabelLab: r.labLabel, own.LabelComponent: own.ComponentController}
+	common := r.common()
 	return &appsv1.Deployment{
 		TypeMeta:   typeMeta("apps/v1", "Deployment"),
 		ObjectMeta: meta,
@@ -75,7 +80,9 @@ func (r *renderer) controllerDeployment() *appsv1.Deployment {
 					AutomountServiceAccountToken:  new(true),
 					EnableServiceLinks:            new(false),
 					TerminationGracePeriodSeconds: new(int64(10)),
-					NodeSelector:                  map[string]string{corev1.LabelOSStable: "linux"},
+					NodeSelector:                  common.NodeSelector,
+					Tolerations:                   common.Tolerations,
+					ImagePullSecrets:              common.ImagePullSecrets,
 					Affinity:                      &corev1.Affinity{NodeAffinity: realWorkers(nil)},
 					SecurityContext: &corev1.PodSecurityContext{
 						RunAsNonRoot:   new(true),
@@ -88,6 +95,42 @@ func (r *renderer) controllerDeployment() *appsv1.Deployment {
 			},
 		},
 	}
+}
+
+// common is of placement and of the registries' credentials what the policies of all
+// nodes have: it holds for the lab's own Pods too.
+func (r *renderer) common() corev1.PodSpec {
+	spec := corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelOSStable: "linux"}}
+	var others []lab.Policy
+	for _, n := range r.lab.Nodes {
+		if r.podOf[n.Name] != nil {
+			others = append(others, n.Policy)
+		}
+	}
+	if len(others) == 0 {
+		return spec
+	}
+	all := func(has func(lab.Policy) bool) bool {
+		return !slices.ContainsFunc(others, func(p lab.Policy) bool { return !has(p) })
+	}
+	for key, value := range others[0].NodeSelector {
+		if all(func(p lab.Policy) bool { return p.NodeSelector[key] == value }) {
+			spec.NodeSelector[key] = value
+		}
+	}
+	for _, t := range others[0].Tolerations {
+		if all(func(p lab.Policy) bool {
+			return slices.ContainsFunc(p.Tolerations, func(o corev1.Toleration) bool { return reflect.DeepEqual(o, t) })
+		}) {
+			spec.Tolerations = append(spec.Tolerations, t)
+		}
+	}
+	for _, name := range others[0].ImagePullSecrets {
+		if all(func(p lab.Policy) bool { return slices.Contains(p.ImagePullSecrets, name) }) {
+			spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
+		}
+	}
+	return spec
 }
 
 func (r *renderer) controllerContainer() corev1.Container {

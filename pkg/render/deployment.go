@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,12 +17,18 @@ import (
 // SIGTERM and would make every change wait.
 const gracePeriod = 10
 
+// noMesh keeps service meshes out, whose proxies would take the connections of devices
+// and of probes: Istio by a label, Linkerd by an annotation.
+var noMesh = map[string]string{"sidecar.istio.io/inject": "false"}
+
 // deployment runs the Pod, always one of it: the old one is gone before the new
 // one starts, since both would claim the same addresses.
 func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 	meta := p.nodeMeta(p.pod.Name, p.pod.Name, p.primary)
+	labels := maps.Clone(meta.Labels)
+	maps.Copy(labels, noMesh)
 	template := metav1.ObjectMeta{
-		Labels: meta.Labels,
+		Labels: labels,
 		// Nothing that an edit elsewhere in the file changes (the source line,
 		// the planner) may be here: it would restart the device.
 		Annotations: map[string]string{
@@ -29,6 +36,7 @@ func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 			own.AnnotationNodeName:   strings.Join(p.pod.Nodes, ","),
 			own.AnnotationStaged:     s.digest,
 			own.AnnotationContainers: p.containerNames(),
+			"linkerd.io/inject":      "disabled",
 		},
 	}
 	meta.Annotations[own.AnnotationNodeName] = strings.Join(p.pod.Nodes, ",")
@@ -36,8 +44,8 @@ func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 	if mode := p.linkApplyMode(); mode != "" {
 		meta.Annotations[own.AnnotationLinkApply] = mode
 	}
-	if labels := p.topologyLabels(); labels != "" {
-		meta.Annotations[own.AnnotationTopologyLabels] = labels
+	if text := p.topologyLabels(); text != "" {
+		meta.Annotations[own.AnnotationTopologyLabels] = text
 	}
 	return &appsv1.Deployment{
 		TypeMeta:   typeMeta("apps/v1", "Deployment"),

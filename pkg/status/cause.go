@@ -19,7 +19,9 @@ var causes = []struct {
 	means        string
 }{
 	{"FailedCreate", "violates PodSecurity", "the namespace forbids privileged Pods, which the sidecar is; set its label pod-security.kubernetes.io/enforce=privileged or use another namespace"},
+	{"FailedCreate", "security context constraint", "OpenShift lets the lab's ServiceAccount have no privileged Pods: 'oc adm policy add-scc-to-user privileged -z c9s-node' in the namespace lets it"},
 	{"FailedCreate", "exceeded quota", "the namespace's quota is used up"},
+	{"FailedCreate", "must specify", "the namespace's quota wants limits that c9s' own containers do not have: give the lab a namespace of its own with -n, or a LimitRange with defaults"},
 	{"FailedCreate", "", "the API server refuses the Pod"},
 	{"ImagePullBackOff", fullDisk, makeRoom},
 	{"ErrImagePull", fullDisk, makeRoom},

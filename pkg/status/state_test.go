@@ -117,6 +117,8 @@ func TestOf(t *testing.T) {
 		"no Pod yet":              {d: deployment(1), state: StatePending, cause: "-"},
 		"Pod Security":            {d: deployment(1, refused(`pods "r1-1" is forbidden: violates PodSecurity "baseline:latest"`)), state: StateFailed, doubtful: true, cause: "forbids privileged Pods"},
 		"quota":                   {d: deployment(1, refused("exceeded quota: small")), state: StateFailed, doubtful: true, cause: "quota is used up (exceeded quota: small)"},
+		"OpenShift":               {d: deployment(1, refused(`pods "r1-1" is forbidden: unable to validate against any security context constraint: [...]`)), state: StateFailed, doubtful: true, cause: "add-scc-to-user privileged -z c9s-node"},
+		"quota of limits":         {d: deployment(1, refused("failed quota: q: must specify limits.cpu for: wire")), state: StateFailed, doubtful: true, cause: "LimitRange"},
 		"another refusal":         {d: deployment(1, refused("admission webhook denied it")), state: StateFailed, doubtful: true, cause: "refuses the Pod"},
 		"no worker yet":           {pod: &corev1.Pod{}, state: StatePending, cause: "-"},
 		"unschedulable": {pod: func() *corev1.Pod {
