@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/render/own"
 )
@@ -124,6 +125,14 @@ func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	open = append(open, portRanges(corev1.ProtocolTCP, tcp)...)
 	open = append(open, portRanges(corev1.ProtocolUDP, udp)...)
 	open = append(open, portRanges(corev1.ProtocolSCTP, [][2]int32{{first, last}})...)
+	// Cilium before 1.17 takes a range for its first port: what is published is named.
+	var published []lab.Port
+	for _, n := range r.lab.Nodes {
+		published = uniquePorts(published, exposedPorts(n))
+	}
+	for _, port := range published {
+		open = append(open, networkingv1.NetworkPolicyPort{Protocol: new(corev1.Protocol(port.Protocol)), Port: new(intstr.FromInt32(int32(port.Container)))})
+	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   typeMeta("networking.k8s.io/v1", "NetworkPolicy"),
 		ObjectMeta: r.labMeta(networkPolicyName, own.ComponentLab),

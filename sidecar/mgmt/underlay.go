@@ -74,7 +74,8 @@ func NewUnderlay(nl *netlink.Handle, file string, pod []netip.Addr) *Underlay {
 }
 
 // Ensure has the interface as c9s0, up, with its addresses and with its routes in
-// TableUnderlay alone.
+// TableUnderlay alone. The MTU of what it returns is that of the default route where
+// that is less, as where the cluster encrypts.
 func (u *Underlay) Ensure() (netlink.Link, error) {
 	l, err := u.find()
 	if err != nil {
@@ -103,6 +104,11 @@ func (u *Underlay) Ensure() (netlink.Link, error) {
 		// alone: the device's addresses are none of its business.
 		link.SetSysctl("1", "net", "ipv4", "conf", UnderlayName, "arp_ignore"),
 		link.SetSysctl("2", "net", "ipv4", "conf", UnderlayName, "arp_announce"))
+	for _, r := range u.saved.Routes {
+		if r.Dst.Bits() == 0 && r.MTU > 0 {
+			l.Attrs().MTU = min(l.Attrs().MTU, r.MTU)
+		}
+	}
 	return l, errors.Join(err, u.neighbours(l), u.routes(l))
 }
 

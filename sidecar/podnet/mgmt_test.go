@@ -293,6 +293,22 @@ func TestUnknownAddressIsSilent(t *testing.T) {
 	}
 }
 
+// Where the route out takes less than the interface, as where the cluster encrypts, the
+// mesh and what is clamped go by the route.
+func TestRouteMTU(t *testing.T) {
+	c := newCluster(t)
+	p := c.newPod("r1", mgmtDoc(11))
+	p.in("ip route replace default via " + gateway4 + " mtu 1380")
+	p.start()
+	p.waitStarted()
+	if out := p.in("ip link show c9sm"); !strings.Contains(out, "mtu 1330 ") {
+		t.Errorf("the mesh has %s", out)
+	}
+	if out := p.in("nft list table inet c9s"); !strings.Contains(out, "1340") {
+		t.Errorf("MSS is not clamped by the route's MTU: %s", out)
+	}
+}
+
 // A CNI plugin whose gateway answers no ARP gives the Pod a permanent neighbour, which an
 // interface loses that goes down, as it does to be renamed by kernels before 6.2.
 func TestPermanentNeighbour(t *testing.T) {
