@@ -220,6 +220,20 @@ func cached(p plan.Planner) plan.Planner {
 	return plan.Cache(p, filepath.Join(dir, "c9s", "plans"))
 }
 
+// plan plans the nodes of a compiled topology by the planner that the flags ask for, all
+// of them for a nil filter.
+func (f *topoFlags) plan(ctx context.Context, world IO, c *compiled, only map[string]bool) (plan.Planner, map[string]*plan.Plan, []diag.Diagnostic, error) {
+	p, notice, err := f.choosePlanner(world, c.kinds)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if notice != "" {
+		fmt.Fprintln(world.Err, notice)
+	}
+	plans, diags, err := planNodes(ctx, p, c.lab, only)
+	return p, plans, diags, fail(err)
+}
+
 // planNodes plans nodes in parallel; a nil filter means all of them.
 func planNodes(ctx context.Context, p plan.Planner, l *lab.Lab, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error) {
 	var (

@@ -57,16 +57,9 @@ func (f *topoFlags) showPlans(ctx context.Context, world IO, ref string, nodes [
 	if err != nil {
 		return fail(err)
 	}
-	planner, notice, err := f.choosePlanner(world, c.kinds)
+	_, plans, planDiags, err := f.plan(ctx, world, c, only)
 	if err != nil {
 		return err
-	}
-	if notice != "" {
-		fmt.Fprintln(world.Err, notice)
-	}
-	plans, planDiags, err := planNodes(ctx, planner, c.lab, only)
-	if err != nil {
-		return fail(err)
 	}
 	diags := slices.Concat(c.diags, planDiags)
 	report(world, diags)

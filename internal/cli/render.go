@@ -182,16 +182,7 @@ func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules [
 			return nil, c.diags, nil
 		}
 	}
-	planner, notice, err := f.choosePlanner(world, c.kinds)
-	if err == nil && notice != "" {
-		fmt.Fprintln(world.Err, notice)
-	}
-	var plans map[string]*plan.Plan
-	var planDiags []diag.Diagnostic
-	if err == nil {
-		plans, planDiags, err = planNodes(ctx, planner, c.lab, only)
-		err = fail(err)
-	}
+	planner, plans, planDiags, err := f.plan(ctx, world, c, only)
 	switch {
 	case err != nil && hasErrors(c.diags):
 		return nil, c.diags, nil // these come first

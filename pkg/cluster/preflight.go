@@ -68,12 +68,10 @@ func (c *Client) rights(ctx context.Context, l *Lab, existing Existing) []error 
 	if err != nil {
 		return []error{err}
 	}
-	again := []string{}
-	if existing.Lab != "" { // what is there is listed, and may be pruned and restarted
-		again = append(again, "destroy", "restart")
-	}
 	required := slices.DeleteFunc(rights.Of(l.kinds(), rules, existing.Fresh && l.namespace != nil), func(r rights.Right) bool {
-		return !r.Required && !slices.Contains(again, r.Command)
+		// What is there is listed, and may be pruned and restarted.
+		again := existing.Lab != "" && (r.Command == "destroy" || r.Command == "restart")
+		return !r.Required && !again
 	})
 	missing, err := rights.Missing(ctx, c.Typed, l.Namespace, required)
 	if err != nil {

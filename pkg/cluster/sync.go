@@ -16,6 +16,7 @@ import (
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/controller"
 	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/status"
 )
 
 // Prepare notes, before an apply, which devices Settle is to restart after it.
@@ -110,11 +111,7 @@ func (c *Client) askAgain(ctx context.Context, l *Lab) error {
 	if err != nil {
 		return fmt.Errorf("looking at the lab's Deployments: %w", err)
 	}
-	refused := slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool {
-		return !slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
-			return c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue
-		})
-	})
+	refused := slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool { return status.Refused(&d) == nil })
 	errs := make([]error, len(refused))
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	bounded.Each(len(refused), requestsAtOnce, func(i int) {

@@ -149,7 +149,7 @@ func (s *sightings) lasts(p PodProgress, refusals int, now time.Time) bool {
 	case !p.Doubtful:
 		delete(s.doubted, p.Pod)
 		return false
-	case p.PodName == "":
+	case p.refused():
 		limit = refused + time.Duration(refusals)*refusedEach
 	}
 	reason := p.PodName + " " + p.Reason
@@ -178,11 +178,14 @@ func (s *sightings) judge(progress []PodProgress, now time.Time) (failed []PodPr
 	return failed, ready
 }
 
+// refused tells that the API server has refused the Pod.
+func (p PodProgress) refused() bool { return p.PodName == "" && p.Doubtful }
+
 // countRefused is how many Pods the API server has refused.
 func countRefused(progress []PodProgress) int {
 	n := 0
 	for _, p := range progress {
-		if p.PodName == "" && p.Doubtful {
+		if p.refused() {
 			n++
 		}
 	}

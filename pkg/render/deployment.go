@@ -17,16 +17,14 @@ import (
 // SIGTERM and would make every change wait.
 const gracePeriod = 10
 
-// noMesh keeps service meshes out, whose proxies would take the connections of devices
-// and of probes: Istio by a label, Linkerd by an annotation.
-var noMesh = map[string]string{"sidecar.istio.io/inject": "false"}
-
 // deployment runs the Pod, always one of it: the old one is gone before the new
 // one starts, since both would claim the same addresses.
 func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 	meta := p.nodeMeta(p.pod.Name, p.pod.Name, p.primary)
 	labels := maps.Clone(meta.Labels)
-	maps.Copy(labels, noMesh)
+	// The proxies of service meshes would take the connections of devices and of
+	// probes: Istio is kept out by this label, Linkerd by its annotation.
+	labels["sidecar.istio.io/inject"] = "false"
 	template := metav1.ObjectMeta{
 		Labels: labels,
 		// Nothing that an edit elsewhere in the file changes (the source line,

@@ -126,11 +126,11 @@ func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	open = append(open, portRanges(corev1.ProtocolUDP, udp)...)
 	open = append(open, portRanges(corev1.ProtocolSCTP, [][2]int32{{first, last}})...)
 	// Cilium before 1.17 takes a range for its first port: what is published is named.
-	var published []lab.Port
+	var published [][]lab.Port
 	for _, n := range r.lab.Nodes {
-		published = uniquePorts(published, exposedPorts(n))
+		published = append(published, exposedPorts(n))
 	}
-	for _, port := range published {
+	for _, port := range uniquePorts(published...) {
 		open = append(open, networkingv1.NetworkPolicyPort{Protocol: new(corev1.Protocol(port.Protocol)), Port: new(intstr.FromInt32(int32(port.Container)))})
 	}
 	return &networkingv1.NetworkPolicy{

@@ -97,12 +97,21 @@ func withoutPod(d *appsv1.Deployment) Progress {
 	if d == nil {
 		return p
 	}
-	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return Progress{State: StateFailed, Reason: c.Reason, Message: c.Message, Doubtful: true} // it may be an old refusal
-		}
+	if c := Refused(d); c != nil {
+		return Progress{State: StateFailed, Reason: c.Reason, Message: c.Message, Doubtful: true} // it may be an old refusal
 	}
 	return p
+}
+
+// Refused is the condition that tells of the API server's refusal of a Deployment's Pod,
+// nil for none.
+func Refused(d *appsv1.Deployment) *appsv1.DeploymentCondition {
+	for i := range d.Status.Conditions {
+		if c := &d.Status.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
 }
 
 func restarts(pod *corev1.Pod) int {

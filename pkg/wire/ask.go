@@ -6,10 +6,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // A process that gets no processor time, as beside devices that boot, says nothing; its
@@ -46,17 +43,7 @@ func (f *Fabric) ask(s *session) {
 func (f *Fabric) answers(to netip.AddrPort) bool {
 	ctx, cancel := context.WithTimeout(f.ctx, askTimeout)
 	defer cancel()
-	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
-		var err error
-		if ctl := c.Control(func(fd uintptr) {
-			if f.opt.Mark != 0 {
-				err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, int(f.opt.Mark))
-			}
-		}); ctl != nil {
-			return ctl
-		}
-		return err
-	}}
+	d := net.Dialer{Control: MarkSocket(f.opt.Mark)}
 	c, err := d.DialContext(ctx, "tcp", to.String())
 	if err != nil {
 		return false

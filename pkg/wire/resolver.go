@@ -13,10 +13,7 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/links"
@@ -109,14 +106,7 @@ type DNSResolver struct {
 // Lookup is Resolver's.
 func (d *DNSResolver) Lookup(ctx context.Context, pod string) ([]netip.Addr, error) {
 	d.once.Do(func() {
-		dialer := &net.Dialer{Timeout: 2 * time.Second, Control: func(_, _ string, c syscall.RawConn) (err error) {
-			if d.Mark == 0 {
-				return nil
-			}
-			return errors.Join(c.Control(func(fd uintptr) {
-				err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, int(d.Mark))
-			}), err)
-		}}
+		dialer := &net.Dialer{Timeout: 2 * time.Second, Control: MarkSocket(d.Mark)}
 		d.resolver = &net.Resolver{PreferGo: true, Dial: dialer.DialContext}
 	})
 	name := links.WireService(pod)

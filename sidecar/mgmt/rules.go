@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/link"
 )
 
@@ -194,15 +194,4 @@ func isFamily(a netip.Addr, family int) bool { return a.Is4() == (family == netl
 
 // MarkSocket is a net.Dialer's Control: the socket's packets take TableUnderlay,
 // whatever the device has in its own.
-func MarkSocket(_, _ string, c syscall.RawConn) error {
-	var err error
-	if ctl := c.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, int(Mark))
-	}); ctl != nil {
-		return ctl
-	}
-	if err != nil {
-		return fmt.Errorf("mark a socket: %w", err)
-	}
-	return nil
-}
+var MarkSocket = wire.MarkSocket(Mark)

@@ -258,11 +258,7 @@ func (u *Underlay) neighbours(l netlink.Link) error {
 		if err != nil {
 			continue // not ours
 		}
-		family := netlink.FAMILY_V6
-		if want.Addr.Is4() {
-			family = netlink.FAMILY_V4
-		}
-		n := &netlink.Neigh{LinkIndex: l.Attrs().Index, Family: family, State: netlink.NUD_PERMANENT, IP: want.Addr.AsSlice(), HardwareAddr: mac}
+		n := &netlink.Neigh{LinkIndex: l.Attrs().Index, Family: familyOf(want.Addr), State: netlink.NUD_PERMANENT, IP: want.Addr.AsSlice(), HardwareAddr: mac}
 		if err := u.nl.NeighSet(n); err != nil {
 			return fmt.Errorf("neighbour %s of %s: %w", want.Addr, UnderlayName, err)
 		}
