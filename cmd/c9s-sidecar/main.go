@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/execute"
 	"github.com/c9s-lab/c9s/sidecar/podnet"
 	"github.com/c9s-lab/c9s/sidecar/prepare"
@@ -37,7 +37,7 @@ const usage = `Usage:
 
 func main() {
 	args := os.Args[1:]
-	if filepath.Base(os.Args[0]) == stage.HelperFile { // the copy in a device
+	if filepath.Base(os.Args[0]) == contract.HelperFile { // the copy in a device
 		args = append([]string{"exec"}, args...)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -99,7 +99,7 @@ func runExec(ctx context.Context, args []string) error {
 	}
 	var o execute.Options
 	flags := flag.NewFlagSet("exec run", flag.ContinueOnError)
-	flags.StringVar(&o.Steps, "steps", filepath.Join(stage.HelperDir, stage.ProgramFile), "the program")
+	flags.StringVar(&o.Steps, "steps", filepath.Join(contract.HelperDir, contract.ProgramFile), "the program")
 	flags.BoolVar(&o.Foreground, "foreground", false, "run it here and now")
 	if err := flags.Parse(args[1:]); err != nil {
 		return errUsage

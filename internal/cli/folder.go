@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -40,7 +40,7 @@ func readFolder(dir string) (folderState, error) {
 	}
 	err := eachDocument(filepath.Join(dir, "lab.yaml"), func(d document) {
 		if d.Kind == "ConfigMap" && strings.HasPrefix(d.Metadata.Name, render.AllocationsName(0)) {
-			state.lab = d.Metadata.Annotations[own.AnnotationLabName]
+			state.lab = d.Metadata.Annotations[contract.AnnotationLabName]
 			for _, text := range d.Data {
 				parts = append(parts, struct {
 					name string
@@ -69,7 +69,7 @@ func readFolder(dir string) (folderState, error) {
 		}
 		state.allocations = &a
 	}
-	_, missing := os.Stat(filepath.Join(dir, own.FolderList))
+	_, missing := os.Stat(filepath.Join(dir, contract.FolderList))
 	state.lost = len(parts) == 0 && missing == nil
 	err = eachDocument(filepath.Join(dir, "secrets", "lab.yaml"), func(d document) {
 		if d.Kind == "Secret" && d.Metadata.Name == render.WireKeySecret {

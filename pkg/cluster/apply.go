@@ -18,7 +18,7 @@ import (
 	cliobject "sigs.k8s.io/cli-utils/pkg/object"
 	"sigs.k8s.io/cli-utils/pkg/object/validation"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -71,7 +71,7 @@ func (c *Client) Apply(ctx context.Context, l *Lab, o ApplyOptions) error {
 	objects := make([]*unstructured.Unstructured, len(l.objects))
 	for i, u := range l.objects {
 		objects[i] = u.DeepCopy() // cli-utils annotates them
-		sources[u.GetKind()+"/"+u.GetName()] = u.GetAnnotations()[own.AnnotationSource]
+		sources[u.GetKind()+"/"+u.GetName()] = u.GetAnnotations()[contract.AnnotationSource]
 	}
 	told := teller{sources: sources, tell: o.Tell}
 	return errors.Join(c.applyLab(ctx, inventoryInfo(l.Namespace, l.Name), book, objects, options, &told), told.err())
@@ -210,7 +210,7 @@ func (c *Client) dryRunElsewhere(ctx context.Context, l *Lab, tell func(Change))
 	var errs []error
 	for _, u := range l.objects {
 		_, err := c.dryRun(ctx, &Lab{Name: l.Name, Namespace: metav1.NamespaceDefault}, u)
-		change := Change{Action: "applied", Object: objectKey(u), Source: u.GetAnnotations()[own.AnnotationSource], Err: err}
+		change := Change{Action: "applied", Object: objectKey(u), Source: u.GetAnnotations()[contract.AnnotationSource], Err: err}
 		if err != nil {
 			errs = append(errs, change.error())
 		}

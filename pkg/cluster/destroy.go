@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
@@ -197,7 +197,7 @@ func (d *destruction) removeAll(ctx context.Context, kind string, going []*metav
 }
 
 func (d *destruction) change(kind string, live *metav1.PartialObjectMetadata, err error) Change {
-	return Change{Action: "deleted", Object: kind + "/" + live.Name, Source: live.Annotations[own.AnnotationSource], Err: err}
+	return Change{Action: "deleted", Object: kind + "/" + live.Name, Source: live.Annotations[contract.AnnotationSource], Err: err}
 }
 
 func (d *destruction) tell(c Change) {
@@ -253,7 +253,7 @@ func grace(pods []*metav1.PartialObjectMetadata) time.Duration {
 
 // lost names the Pods that do not end, and where they are.
 func (d *destruction) lost(ctx context.Context) error {
-	list, err := d.client.Typed.CoreV1().Pods(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelLab + "=" + render.LabelValue(d.lab.Name)})
+	list, err := d.client.Typed.CoreV1().Pods(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelLab + "=" + render.LabelValue(d.lab.Name)})
 	if err != nil {
 		return fmt.Errorf("some Pods do not end, and cannot be named: %w", err)
 	}

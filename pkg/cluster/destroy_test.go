@@ -17,9 +17,8 @@ import (
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // metaOf is an object's metadata; lab "" for one that c9s did not make.
@@ -30,7 +29,7 @@ func metaOf(kind, name, lab string) *metav1.PartialObjectMetadata {
 	}
 	if lab != "" {
 		m.Labels = map[string]string{"app.kubernetes.io/managed-by": "c9s"}
-		m.Annotations = map[string]string{own.AnnotationLabName: lab}
+		m.Annotations = map[string]string{contract.AnnotationLabName: lab}
 	}
 	return m
 }
@@ -62,7 +61,7 @@ func goneAfter(o runtime.Object) clienttesting.ReactionFunc {
 func labIn(lab string) []runtime.Object {
 	return []runtime.Object{
 		metaOf("Deployment", "r1", lab), metaOf("ReplicaSet", "r1-5", lab), metaOf("Pod", "r1-5-x", lab),
-		metaOf("Service", "r1", lab), metaOf("ConfigMap", links.DirectoryName(0), lab), metaOf("ConfigMap", render.AllocationsName(0), lab),
+		metaOf("Service", "r1", lab), metaOf("ConfigMap", contract.DirectoryName(0), lab), metaOf("ConfigMap", render.AllocationsName(0), lab),
 		metaOf("Secret", "key", lab), metaOf("PersistentVolumeClaim", "r1-data", lab),
 		metaOf("ConfigMap", "kube-root-ca.crt", ""), metaOf("ServiceAccount", "default", ""),
 	}
@@ -85,7 +84,7 @@ func newDestroyed(t *testing.T, o DestroyOptions, objects ...runtime.Object) *de
 	d := &destroyed{
 		meta: metadatafake.NewSimpleMetadataClient(scheme, objects...),
 		typed: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-			Name: "demo", Labels: map[string]string{"app.kubernetes.io/managed-by": "c9s"}, Annotations: map[string]string{own.AnnotationLabName: "mine"},
+			Name: "demo", Labels: map[string]string{"app.kubernetes.io/managed-by": "c9s"}, Annotations: map[string]string{contract.AnnotationLabName: "mine"},
 		}}),
 		graces: map[string]*int64{},
 	}
@@ -291,7 +290,7 @@ func TestDestroyLostWorker(t *testing.T) {
 		}
 		d := newDestroyed(t, DestroyOptions{}, objects...)
 		d.meta.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "r1-5-x", Labels: map[string]string{own.LabelLab: "mine"}}, Spec: corev1.PodSpec{NodeName: "n2"}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "r1-5-x", Labels: map[string]string{contract.LabelLab: "mine"}}, Spec: corev1.PodSpec{NodeName: "n2"}}
 		if _, err := d.typed.CoreV1().Pods("demo").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

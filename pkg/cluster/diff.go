@@ -15,8 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
@@ -163,7 +162,7 @@ func (c *Client) dryRun(ctx context.Context, l *Lab, u *unstructured.Unstructure
 // incidental are annotations that say where an object comes from, and change
 // without anything else: a line more above a node moves them.
 var incidental = []string{
-	own.AnnotationSource, own.AnnotationPlanner, own.AnnotationVersion, owningInventory, "deployment.kubernetes.io/revision",
+	contract.AnnotationSource, contract.AnnotationPlanner, contract.AnnotationVersion, owningInventory, "deployment.kubernetes.io/revision",
 }
 
 // clean leaves out what the API server keeps for itself.
@@ -191,11 +190,11 @@ func judgeDiff(objects []ObjectDiff) Diff {
 	nodes := map[string]*NodeDiff{}
 	for _, o := range objects {
 		labels := objectLabels(o)
-		pod := labels[own.LabelPod]
+		pod := labels[contract.LabelPod]
 		if pod == "" {
 			if !reflect.DeepEqual(o.Live, o.Merged) {
 				d.Lab = true
-				d.names = d.names || strings.HasPrefix(o.Object, "ConfigMap/"+links.DirectoryName(0))
+				d.names = d.names || strings.HasPrefix(o.Object, "ConfigMap/"+contract.DirectoryName(0))
 				d.Objects = append(d.Objects, o)
 			}
 			continue
@@ -207,8 +206,8 @@ func judgeDiff(objects []ObjectDiff) Diff {
 		}
 		kind, name, _ := strings.Cut(o.Object, "/")
 		if kind == "Deployment" && name == pod {
-			n.Nodes = strings.Split(annotation(o, own.AnnotationNodeName), ",")
-			n.mode = annotation(o, own.AnnotationLinkApply)
+			n.Nodes = strings.Split(annotation(o, contract.AnnotationNodeName), ",")
+			n.mode = annotation(o, contract.AnnotationLinkApply)
 			n.due = (&unstructured.Unstructured{Object: o.Live}).GetAnnotations()[AnnotationRestartDue] != ""
 			n.links = n.links || n.due
 		}
@@ -321,7 +320,7 @@ func replicas(o map[string]any) int64 {
 func whatChanged(before, after map[string]any) []string {
 	var out []string
 	staged := func(t map[string]any) string {
-		s, _, _ := unstructured.NestedString(t, "metadata", "annotations", own.AnnotationStaged)
+		s, _, _ := unstructured.NestedString(t, "metadata", "annotations", contract.AnnotationStaged)
 		return s
 	}
 	if staged(before) != staged(after) {

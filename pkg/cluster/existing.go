@@ -11,9 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // Existing is what a namespace has of a lab that the next render keeps.
@@ -46,13 +46,13 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 	default:
 		out.Namespace = ns
 	}
-	maps_, err := c.Typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelComponent + "=" + own.ComponentLab})
+	maps_, err := c.Typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelComponent + "=" + contract.ComponentLab})
 	if err != nil {
 		return out, fmt.Errorf("reading namespace %s: %w", namespace, err)
 	}
 	parts := map[string][]byte{}
 	for _, cm := range maps_.Items {
-		if name := cm.Annotations[own.AnnotationLabName]; name != "" {
+		if name := cm.Annotations[contract.AnnotationLabName]; name != "" {
 			out.Lab = name
 		}
 		if strings.HasPrefix(cm.Name, render.AllocationsName(0)) {
@@ -77,7 +77,7 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 
 // readSecrets reads the wire key and certificates.
 func (c *Client) readSecrets(ctx context.Context, namespace string, out *Existing) error {
-	secrets, err := c.Typed.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelLab})
+	secrets, err := c.Typed.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelLab})
 	if err != nil {
 		if apierrors.IsForbidden(err) {
 			return fmt.Errorf("reading the Secrets of namespace %s, of which the wire key must stay the same: %w", namespace, err)

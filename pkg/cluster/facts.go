@@ -16,9 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/controller"
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
@@ -116,7 +115,7 @@ func pointers[T any](items []T) []*T {
 // or else as it last wrote it.
 func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 	var out status.Lab
-	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelComponent + "=" + own.ComponentController})
+	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelComponent + "=" + contract.ComponentController})
 	if err != nil {
 		return out, false
 	}
@@ -127,7 +126,7 @@ func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 			continue
 		}
 		running = true
-		data, err := c.proxy(ctx, l.Namespace, pod.Name, own.ControllerPort, controller.PathStatus)
+		data, err := c.proxy(ctx, l.Namespace, pod.Name, contract.ControllerPort, controller.PathStatus)
 		if err == nil && json.Unmarshal(data, &out) == nil && out.Version == status.Version {
 			return out, true
 		}
@@ -135,7 +134,7 @@ func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 	if !running {
 		return out, false
 	}
-	cm, err := c.Typed.CoreV1().ConfigMaps(l.Namespace).Get(ctx, own.StatusConfigMap, metav1.GetOptions{})
+	cm, err := c.Typed.CoreV1().ConfigMaps(l.Namespace).Get(ctx, contract.StatusConfigMap, metav1.GetOptions{})
 	if err != nil {
 		return out, false
 	}
@@ -189,14 +188,14 @@ func (c *Client) askSidecars(ctx context.Context, namespace string, pods []*core
 		if status.Ended(pod) || pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
 			return
 		}
-		data, err := c.proxy(ctx, namespace, pod.Name, links.StatusPort, api.PathStatus)
+		data, err := c.proxy(ctx, namespace, pod.Name, contract.StatusPort, api.PathStatus)
 		var s api.Status
 		if err != nil || json.Unmarshal(data, &s) != nil {
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		out[pod.Labels[own.LabelPod]] = s
+		out[pod.Labels[contract.LabelPod]] = s
 	})
 	return out
 }

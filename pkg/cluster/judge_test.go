@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -19,8 +19,8 @@ import (
 func object(pod string, spec map[string]any) map[string]any {
 	return map[string]any{
 		"metadata": map[string]any{
-			"labels":      map[string]any{own.LabelPod: pod},
-			"annotations": map[string]any{own.AnnotationNodeName: "R1,Sniffer"},
+			"labels":      map[string]any{contract.LabelPod: pod},
+			"annotations": map[string]any{contract.AnnotationNodeName: "R1,Sniffer"},
 		},
 		"spec": spec,
 	}
@@ -32,7 +32,7 @@ func deploymentOf(mode, image string, replicas int64) map[string]any {
 		"replicas": replicas,
 		"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "r1", "image": image}}}},
 	})
-	o["metadata"].(map[string]any)["annotations"].(map[string]any)[own.AnnotationLinkApply] = mode
+	o["metadata"].(map[string]any)["annotations"].(map[string]any)[contract.AnnotationLinkApply] = mode
 	return o
 }
 
@@ -45,7 +45,7 @@ func TestJudgeDiff(t *testing.T) {
 	}
 	staged := func(digest string) map[string]any {
 		o := deploymentOf("live", "frr:1", 1)
-		o["spec"].(map[string]any)["template"].(map[string]any)["metadata"] = map[string]any{"annotations": map[string]any{own.AnnotationStaged: digest}}
+		o["spec"].(map[string]any)["template"].(map[string]any)["metadata"] = map[string]any{"annotations": map[string]any{contract.AnnotationStaged: digest}}
 		return o
 	}
 	same := ObjectDiff{"Deployment/r1", deploymentOf("live", "frr:1", 1), deploymentOf("live", "frr:1", 1)}

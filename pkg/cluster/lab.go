@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/common"
 	"sigs.k8s.io/cli-utils/pkg/inventory"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // InventoryName is the ConfigMap in which a lab's objects are recorded, in the
@@ -65,9 +65,9 @@ func inventoryInfo(namespace, lab string) inventory.Info {
 	u.SetName(InventoryName)
 	u.SetLabels(map[string]string{
 		common.InventoryLabel:          inventoryID(namespace, lab),
-		own.LabelComponent:             ComponentInventory,
+		contract.LabelComponent:        ComponentInventory,
 		"app.kubernetes.io/managed-by": "c9s",
 	})
-	u.SetAnnotations(map[string]string{own.AnnotationLabName: lab})
+	u.SetAnnotations(map[string]string{contract.AnnotationLabName: lab})
 	return inventory.WrapInventoryInfoObj(u)
 }

@@ -13,9 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
@@ -38,7 +37,7 @@ func (c *Client) Labs(ctx context.Context, namespace string) ([]Found, error) {
 		return nil, err
 	}
 	list, err := client.Resource(rights.Resources["ConfigMap"]).Namespace(namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: "app.kubernetes.io/managed-by=c9s," + own.LabelComponent + "=" + own.ComponentLab,
+		LabelSelector: "app.kubernetes.io/managed-by=c9s," + contract.LabelComponent + "=" + contract.ComponentLab,
 	})
 	if apierrors.IsForbidden(err) && namespace == "" {
 		return c.Labs(ctx, c.Namespace)
@@ -55,11 +54,11 @@ func labsOf(list []metav1.PartialObjectMetadata) []Found {
 	found := map[[2]string]Found{}
 	for i := range list {
 		cm := &list[i]
-		directory := cm.Name == links.DirectoryName(0)
+		directory := cm.Name == contract.DirectoryName(0)
 		if !directory && cm.Name != render.AllocationsName(0) {
 			continue
 		}
-		key := [2]string{cm.Annotations[own.AnnotationLabName], cm.Namespace}
+		key := [2]string{cm.Annotations[contract.AnnotationLabName], cm.Namespace}
 		if _, ok := found[key]; ok && !directory {
 			continue
 		}

@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 func testNodes() []Node {
@@ -70,7 +69,7 @@ func TestSelect(t *testing.T) {
 
 func TestNodesOf(t *testing.T) {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "r1", Annotations: map[string]string{
-		own.AnnotationNodeName: "R1,Sniffer", own.AnnotationContainers: `{"R1":["r1"],"Sniffer":["sniffer"]}`, own.AnnotationTopologyLabels: `{"R1":{"role":"leaf"}}`,
+		contract.AnnotationNodeName: "R1,Sniffer", contract.AnnotationContainers: `{"R1":["r1"],"Sniffer":["sniffer"]}`, contract.AnnotationTopologyLabels: `{"R1":{"role":"leaf"}}`,
 	}}}
 	got := nodesOf(d)
 	if len(got) != 2 || got[0].Name != "R1" || got[0].Labels["role"] != "leaf" || !slices.Equal(got[1].Containers, []string{"sniffer"}) || got[1].Deployment != "r1" {
@@ -116,10 +115,10 @@ func TestOwns(t *testing.T) {
 		want                bool
 	}{
 		"by its inventory":    {nil, map[string]string{owningInventory: inventoryID("ns", "dc")}, true},
-		"another's inventory": {map[string]string{"app.kubernetes.io/managed-by": "c9s"}, map[string]string{owningInventory: inventoryID("ns", "other"), own.AnnotationLabName: "dc"}, false},
-		"applied as rendered": {map[string]string{"app.kubernetes.io/managed-by": "c9s"}, map[string]string{own.AnnotationLabName: "dc"}, true},
-		"of another lab":      {map[string]string{"app.kubernetes.io/managed-by": "c9s"}, map[string]string{own.AnnotationLabName: "wan"}, false},
-		"annotated, not c9s'": {map[string]string{"app.kubernetes.io/managed-by": "Helm"}, map[string]string{own.AnnotationLabName: "dc"}, false},
+		"another's inventory": {map[string]string{"app.kubernetes.io/managed-by": "c9s"}, map[string]string{owningInventory: inventoryID("ns", "other"), contract.AnnotationLabName: "dc"}, false},
+		"applied as rendered": {map[string]string{"app.kubernetes.io/managed-by": "c9s"}, map[string]string{contract.AnnotationLabName: "dc"}, true},
+		"of another lab":      {map[string]string{"app.kubernetes.io/managed-by": "c9s"}, map[string]string{contract.AnnotationLabName: "wan"}, false},
+		"annotated, not c9s'": {map[string]string{"app.kubernetes.io/managed-by": "Helm"}, map[string]string{contract.AnnotationLabName: "dc"}, false},
 		"nothing on it":       {nil, nil, false},
 	} {
 		if got := owns(l, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: c.labels, Annotations: c.annotations}}); got != c.want {
@@ -133,10 +132,10 @@ func TestOwns(t *testing.T) {
 
 func TestClash(t *testing.T) {
 	l := &Lab{Name: "dc", Namespace: "ns"}
-	u := &unstructured.Unstructured{Object: map[string]any{"kind": "Service", "metadata": map[string]any{"name": "r1", "annotations": map[string]any{own.AnnotationSource: "topo.clab.yml:7"}}}}
+	u := &unstructured.Unstructured{Object: map[string]any{"kind": "Service", "metadata": map[string]any{"name": "r1", "annotations": map[string]any{contract.AnnotationSource: "topo.clab.yml:7"}}}}
 	for want, annotations := range map[string]map[string]string{
 		`Service r1 (topo.clab.yml:7) is in namespace ns already, and is nothing that c9s made`: nil,
-		`Service r1 (topo.clab.yml:7) is in namespace ns already, and is of lab "wan"`:          {own.AnnotationLabName: "wan"},
+		`Service r1 (topo.clab.yml:7) is in namespace ns already, and is of lab "wan"`:          {contract.AnnotationLabName: "wan"},
 	} {
 		err := clash(l, u, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}})
 		if !strings.Contains(err.Error(), want) {
@@ -169,11 +168,11 @@ func TestUsable(t *testing.T) {
 
 func TestLabsOf(t *testing.T) {
 	cm := func(name, lab, namespace string) metav1.PartialObjectMetadata {
-		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Annotations: map[string]string{own.AnnotationLabName: lab}}}
+		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Annotations: map[string]string{contract.AnnotationLabName: lab}}}
 	}
 	got := labsOf([]metav1.PartialObjectMetadata{
-		cm(render.AllocationsName(0), "dc", "a"), cm(links.DirectoryName(0), "dc", "a"), cm(links.DirectoryName(1), "dc", "a"),
-		cm(links.DirectoryName(0), "wan", "b"), cm(render.AllocationsName(0), "wan", "b"),
+		cm(render.AllocationsName(0), "dc", "a"), cm(contract.DirectoryName(0), "dc", "a"), cm(contract.DirectoryName(1), "dc", "a"),
+		cm(contract.DirectoryName(0), "wan", "b"), cm(render.AllocationsName(0), "wan", "b"),
 		cm(render.AllocationsName(0), "kept", "c"), cm("c9s-status", "kept", "c"),
 	})
 	want := []Found{{Name: "dc", Namespace: "a"}, {Name: "kept", Namespace: "c", DataOnly: true}, {Name: "wan", Namespace: "b"}}

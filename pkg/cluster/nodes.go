@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -48,17 +48,17 @@ func (c *Client) Nodes(ctx context.Context, lab Found) ([]Node, error) {
 
 // nodeSelector meets the Deployments and Pods of a lab's nodes.
 func nodeSelector(lab string) string {
-	return labels.Set{own.LabelLab: render.LabelValue(lab), own.LabelComponent: own.ComponentNode}.String()
+	return labels.Set{contract.LabelLab: render.LabelValue(lab), contract.LabelComponent: contract.ComponentNode}.String()
 }
 
 // nodesOf reads the nodes of one Deployment from its annotations.
 func nodesOf(d *appsv1.Deployment) []Node {
 	var containers map[string][]string
-	_ = json.Unmarshal([]byte(d.Annotations[own.AnnotationContainers]), &containers)
+	_ = json.Unmarshal([]byte(d.Annotations[contract.AnnotationContainers]), &containers)
 	var topologyLabels map[string]map[string]string
-	_ = json.Unmarshal([]byte(d.Annotations[own.AnnotationTopologyLabels]), &topologyLabels)
+	_ = json.Unmarshal([]byte(d.Annotations[contract.AnnotationTopologyLabels]), &topologyLabels)
 	var out []Node
-	for _, name := range strings.Split(d.Annotations[own.AnnotationNodeName], ",") {
+	for _, name := range strings.Split(d.Annotations[contract.AnnotationNodeName], ",") {
 		if name != "" {
 			out = append(out, Node{Name: name, Deployment: d.Name, Containers: containers[name], Labels: topologyLabels[name]})
 		}
@@ -123,7 +123,7 @@ func (n Node) carriedAs(name string) bool {
 
 // Pod is the present Pod of a Deployment, one that runs if there is any.
 func (c *Client) Pod(ctx context.Context, namespace, deployment string) (*corev1.Pod, error) {
-	list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelPod + "=" + deployment})
+	list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelPod + "=" + deployment})
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (c *Client) Pod(ctx context.Context, namespace, deployment string) (*corev1
 
 // Restart replaces the Pods of Deployments.
 func (c *Client) Restart(ctx context.Context, namespace, deployment string) error {
-	err := c.Typed.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: own.LabelPod + "=" + deployment})
+	err := c.Typed.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: contract.LabelPod + "=" + deployment})
 	if err != nil {
 		return fmt.Errorf("restarting %s: %w", deployment, err)
 	}
@@ -174,7 +174,7 @@ func (c *Client) Scale(ctx context.Context, namespace, deployment string, replic
 // one that was evicted.
 func (c *Client) WaitNoPod(ctx context.Context, namespace, deployment string) error {
 	for {
-		list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelPod + "=" + deployment})
+		list, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelPod + "=" + deployment})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}

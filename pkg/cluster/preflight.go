@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/metadata"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/rights"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
@@ -170,14 +170,14 @@ func owns(l *Lab, live metav1.Object) bool {
 	if id := annotations[owningInventory]; id != "" {
 		return id == inventoryID(l.Namespace, l.Name)
 	}
-	return annotations[own.AnnotationLabName] == l.Name && live.GetLabels()["app.kubernetes.io/managed-by"] == "c9s"
+	return annotations[contract.AnnotationLabName] == l.Name && live.GetLabels()["app.kubernetes.io/managed-by"] == "c9s"
 }
 
 func clash(l *Lab, u *unstructured.Unstructured, live *metav1.PartialObjectMetadata) error {
 	whose := "nothing that c9s made"
-	if other := live.Annotations[own.AnnotationLabName]; other != "" {
+	if other := live.Annotations[contract.AnnotationLabName]; other != "" {
 		whose = fmt.Sprintf("of lab %q", other)
 	}
-	where := status.At(u.GetAnnotations()[own.AnnotationSource])
+	where := status.At(u.GetAnnotations()[contract.AnnotationSource])
 	return fmt.Errorf("%s %s%s is in namespace %s already, and is %s: use another namespace with -n, or rename or remove the one that is there", u.GetKind(), u.GetName(), where, l.Namespace, whose)
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/controller"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -45,7 +45,7 @@ func (c *Client) Settle(ctx context.Context, l *Lab, d Diff) error {
 	waits := map[string]bool{}
 	for i := range pods.Items {
 		if backsOff(&pods.Items[i]) {
-			waits[pods.Items[i].Labels[own.LabelPod]] = true
+			waits[pods.Items[i].Labels[contract.LabelPod]] = true
 		}
 	}
 	if err := c.askAgain(ctx, l); err != nil {
@@ -138,7 +138,7 @@ func (c *Client) annotate(ctx context.Context, namespace, deployment, key, value
 // touch changes an annotation of a Deployment's Pod, whereupon the kubelet looks
 // at its volumes.
 func (c *Client) touch(ctx context.Context, namespace, deployment string) error {
-	pods, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: own.LabelPod + "=" + deployment})
+	pods, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelPod + "=" + deployment})
 	if err != nil {
 		return err
 	}

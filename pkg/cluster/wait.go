@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -220,7 +220,7 @@ func (s *sightings) stays(p PodProgress, now time.Time) bool {
 func (l *Lab) pods() int {
 	n := 0
 	for _, u := range l.objects {
-		if u.GetKind() == "Deployment" && u.GetLabels()[own.LabelComponent] == own.ComponentNode {
+		if u.GetKind() == "Deployment" && u.GetLabels()[contract.LabelComponent] == contract.ComponentNode {
 			n++
 		}
 	}

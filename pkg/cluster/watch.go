@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -119,7 +119,7 @@ func (w *Watcher) Progress() []PodProgress {
 	pods := map[string]*corev1.Pod{}
 	for _, o := range w.pods.List() {
 		pod := o.(*corev1.Pod)
-		name := pod.Labels[own.LabelPod]
+		name := pod.Labels[contract.LabelPod]
 		if old := pods[name]; old == nil || status.Newer(pod, old) {
 			pods[name] = pod
 		}
@@ -129,8 +129,8 @@ func (w *Watcher) Progress() []PodProgress {
 	for _, o := range w.deployments.List() {
 		d := o.(*appsv1.Deployment)
 		p := PodProgress{
-			Pod: d.Name, Nodes: strings.Split(d.Annotations[own.AnnotationNodeName], ","),
-			Source: d.Annotations[own.AnnotationSource],
+			Pod: d.Name, Nodes: strings.Split(d.Annotations[contract.AnnotationNodeName], ","),
+			Source: d.Annotations[contract.AnnotationSource],
 		}
 		pod := pods[d.Name]
 		var about []corev1.Event

@@ -11,16 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
-var nodeLabels = map[string]string{own.LabelLab: "mine", own.LabelComponent: own.ComponentNode, own.LabelPod: "r1"}
+var nodeLabels = map[string]string{contract.LabelLab: "mine", contract.LabelComponent: contract.ComponentNode, contract.LabelPod: "r1"}
 
 // r1 is a node's Deployment and its Pod, which the kubelet cannot pull an image for.
 func r1() (*appsv1.Deployment, *corev1.Pod) {
 	made := metav1.NewTime(time.Unix(1000, 0))
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "r1", Labels: nodeLabels, Generation: 1, CreationTimestamp: made, Annotations: map[string]string{own.AnnotationNodeName: "R1"}}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "r1", Labels: nodeLabels, Generation: 1, CreationTimestamp: made, Annotations: map[string]string{contract.AnnotationNodeName: "R1"}}}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: "r1-x", Labels: nodeLabels, CreationTimestamp: made},
 		Spec:       corev1.PodSpec{NodeName: "n1"},

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
@@ -251,13 +251,13 @@ func (s *stager) warnOutside(d *lab.Dir, written string, pos diag.Pos, what stri
 // those that are left out: a render would grow by the one before it, and have its
 // Secrets in a ConfigMap.
 func rendered(folder string, leftOut map[string]bool) {
-	list := filepath.Join(folder, own.FolderList)
+	list := filepath.Join(folder, contract.FolderList)
 	data, err := os.ReadFile(list)
 	if err != nil {
 		return
 	}
 	leftOut[list] = true
-	for name := range own.ReadFolderList(data) {
+	for name := range contract.ReadFolderList(data) {
 		leftOut[filepath.Join(folder, filepath.FromSlash(name))] = true
 	}
 }

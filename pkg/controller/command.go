@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Command is `c9s controller`, which is a program of its own in c9s' image.
@@ -49,7 +49,7 @@ metrics. A lab does without it.`,
 	fs := cmd.Flags()
 	fs.StringVarP(&o.Namespace, "namespace", "n", os.Getenv("POD_NAMESPACE"), "namespace of the lab")
 	fs.StringVar(&o.Identity, "identity", os.Getenv("POD_NAME"), "who holds the lease")
-	fs.StringVar(&o.Address, "address", fmt.Sprintf(":%d", own.ControllerPort), "address of probes and status")
+	fs.StringVar(&o.Address, "address", fmt.Sprintf(":%d", contract.ControllerPort), "address of probes and status")
 	fs.StringVar(&o.Private, "private-address", "127.0.0.1:6060", "address of metrics and profiles")
 	fs.DurationVar(&o.Interval, "interval", 5*time.Second, "how often a sidecar is asked that has nothing new")
 	return cmd

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Options are a controller's settings.
@@ -71,12 +71,12 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}()
 	elected, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: own.ControllerName},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: contract.ControllerName},
 			Client:     client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
 		},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
-		ReleaseOnCancel: true, Name: own.ControllerName,
+		ReleaseOnCancel: true, Name: contract.ControllerName,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
 				if err := c.lead(ctx); err != nil && ctx.Err() == nil {

@@ -13,8 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -30,7 +29,7 @@ func pods() []*corev1.Pod {
 		ip := fmt.Sprintf("10.0.0.%d", i+1)
 		out = append(out, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name + "-1", Namespace: namespace, UID: types.UID(name), Labels: map[string]string{
-				own.LabelPod: name, own.LabelComponent: own.ComponentNode, own.LabelKind: "linux",
+				contract.LabelPod: name, contract.LabelComponent: contract.ComponentNode, contract.LabelKind: "linux",
 			}},
 			Spec: corev1.PodSpec{NodeName: "n1"},
 			Status: corev1.PodStatus{
@@ -43,10 +42,10 @@ func pods() []*corev1.Pod {
 	return out
 }
 
-func directory() links.Directory {
-	d := links.Directory{Version: links.DirectoryVersion, Lab: "demo"}
+func directory() contract.Directory {
+	d := contract.Directory{Version: contract.DirectoryVersion, Lab: "demo"}
 	for _, name := range names {
-		d.Nodes = append(d.Nodes, links.DirectoryNode{Name: name, Pod: name})
+		d.Nodes = append(d.Nodes, contract.DirectoryNode{Name: name, Pod: name})
 	}
 	return d
 }
@@ -71,9 +70,9 @@ func cluster(t *testing.T, pods []*corev1.Pod) *fake.Clientset {
 		t.Fatal(err)
 	}
 	objects := []runtime.Object{
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: links.DirectoryName(0)}, Data: map[string]string{links.DirectoryKey(0): string(data)}},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: own.StatusConfigMap}},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: own.AddressesConfigMap}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.DirectoryName(0)}, Data: map[string]string{contract.DirectoryKey(0): string(data)}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.StatusConfigMap}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.AddressesConfigMap}},
 	}
 	for _, p := range pods {
 		objects = append(objects, p.DeepCopy())

@@ -12,8 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -28,7 +27,7 @@ type controller struct {
 	asker   *asker
 	// pods and directory are the leader's.
 	pods      cache.Store
-	directory atomic.Pointer[links.Directory]
+	directory atomic.Pointer[contract.Directory]
 }
 
 func newController(client kubernetes.Interface, o Options) *controller {
@@ -61,7 +60,7 @@ func (c *controller) lead(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(c.o.Namespace),
 		informers.WithTransform(status.Trim),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = own.LabelComponent + "=" + own.ComponentNode
+			o.LabelSelector = contract.LabelComponent + "=" + contract.ComponentNode
 		}))
 	informer := factory.Core().V1().Pods().Informer()
 	changed := make(chan struct{}, 1)
@@ -147,13 +146,13 @@ func listPods(store cache.Store) []*corev1.Pod {
 }
 
 // unknown tells that a Pod is not in the directory, which is then old.
-func unknown(d links.Directory, pods []*corev1.Pod) bool {
+func unknown(d contract.Directory, pods []*corev1.Pod) bool {
 	known := map[string]bool{}
 	for _, n := range d.Nodes {
 		known[n.Pod] = true
 	}
 	for _, p := range pods {
-		if !known[p.Labels[own.LabelPod]] {
+		if !known[p.Labels[contract.LabelPod]] {
 			return true
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
@@ -41,7 +41,7 @@ func TestLead(t *testing.T) {
 	c.asker.ask = func(_ context.Context, p *corev1.Pod) (api.Status, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		name := p.Labels[own.LabelPod]
+		name := p.Labels[contract.LabelPod]
 		asked[name]++
 		return api.Status{Pod: name, Interfaces: []api.Interface{{Node: name, Name: "eth1", Kind: "host", State: api.StateMade}}}, nil
 	}
@@ -50,7 +50,7 @@ func TestLead(t *testing.T) {
 	go func() { done <- c.lead(ctx) }()
 
 	eventually(t, "status", func() bool {
-		cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, own.StatusConfigMap, metav1.GetOptions{})
+		cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, contract.StatusConfigMap, metav1.GetOptions{})
 		var l status.Lab
 		return err == nil && json.Unmarshal([]byte(cm.Data[status.Key]), &l) == nil && l.State == status.LabReady && len(l.Links) == len(names)
 	})
@@ -72,7 +72,7 @@ func TestLead(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "its new address", func() bool {
-		cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, own.AddressesConfigMap, metav1.GetOptions{})
+		cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, contract.AddressesConfigMap, metav1.GetOptions{})
 		return err == nil && strings.Contains(cm.Data["addresses.json"], "10.0.0.77")
 	})
 	stop()
@@ -85,7 +85,7 @@ func TestLead(t *testing.T) {
 func TestTrim(t *testing.T) {
 	whole := pods()[0]
 	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
-	whole.Annotations = map[string]string{own.AnnotationContainers: `{"r1":["r1"]}`, own.AnnotationSource: "topo.clab.yml:17"}
+	whole.Annotations = map[string]string{contract.AnnotationContainers: `{"r1":["r1"]}`, contract.AnnotationSource: "topo.clab.yml:17"}
 	whole.Spec.Containers = []corev1.Container{{Name: "r1", Image: "frr", Env: []corev1.EnvVar{{Name: "A", Value: "B"}}}}
 	whole.Spec.InitContainers = []corev1.Container{{Name: status.WireContainer}}
 	started := true

@@ -17,8 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -56,17 +55,17 @@ func newPublisher(client kubernetes.Interface, namespace string, log *slog.Logge
 // again.
 func (p *publisher) load(ctx context.Context) error {
 	maps := p.client.CoreV1().ConfigMaps(p.namespace)
-	cm, err := maps.Get(ctx, own.AddressesConfigMap, metav1.GetOptions{})
+	cm, err := maps.Get(ctx, contract.AddressesConfigMap, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("reading ConfigMap %s: %w", own.AddressesConfigMap, err)
+		return fmt.Errorf("reading ConfigMap %s: %w", contract.AddressesConfigMap, err)
 	}
-	var a links.Addresses
-	if json.Unmarshal([]byte(cm.Data[links.AddressesFile]), &a) == nil {
+	var a contract.Addresses
+	if json.Unmarshal([]byte(cm.Data[contract.AddressesFile]), &a) == nil {
 		p.addresses = a.Pods
 	}
-	cm, err = maps.Get(ctx, own.StatusConfigMap, metav1.GetOptions{})
+	cm, err = maps.Get(ctx, contract.StatusConfigMap, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("reading ConfigMap %s: %w", own.StatusConfigMap, err)
+		return fmt.Errorf("reading ConfigMap %s: %w", contract.StatusConfigMap, err)
 	}
 	if l, err := status.Stored(cm); err == nil {
 		p.statusShape = shape(l)
@@ -89,7 +88,7 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 		if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		name := pod.Labels[own.LabelPod]
+		name := pod.Labels[contract.LabelPod]
 		for _, ip := range pod.Status.PodIPs {
 			if a, err := netip.ParseAddr(ip.IP); err == nil {
 				now[name] = append(now[name], a)
@@ -117,15 +116,15 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 	if err := pause(ctx, addressesEvery-time.Since(p.written)); err != nil {
 		return err
 	}
-	text, err := json.Marshal(links.Addresses{Version: links.AddressesVersion, Pods: now})
+	text, err := json.Marshal(contract.Addresses{Version: contract.AddressesVersion, Pods: now})
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"data": map[string]string{links.AddressesFile: string(text)}})
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{contract.AddressesFile: string(text)}})
 	if err != nil {
 		return err
 	}
-	if err := p.patch(ctx, own.AddressesConfigMap, patch); err != nil {
+	if err := p.patch(ctx, contract.AddressesConfigMap, patch); err != nil {
 		return err
 	}
 	p.addresses, p.written = now, time.Now()
@@ -202,7 +201,7 @@ func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 	if err != nil {
 		return err
 	}
-	if err := p.patch(ctx, own.StatusConfigMap, patch); err != nil {
+	if err := p.patch(ctx, contract.StatusConfigMap, patch); err != nil {
 		return err
 	}
 	p.statusShape, p.statusWritten = s, time.Now()

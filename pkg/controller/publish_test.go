@@ -15,8 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -91,15 +90,15 @@ func TestAddressesAsWritten(t *testing.T) {
 	all := pods()
 	all[0].Status.PodIPs = append(all[0].Status.PodIPs, corev1.PodIP{IP: "fd00::1"})
 	_, client := converged(t, all)
-	cm, err := client.CoreV1().ConfigMaps(namespace).Get(t.Context(), own.AddressesConfigMap, metav1.GetOptions{})
+	cm, err := client.CoreV1().ConfigMaps(namespace).Get(t.Context(), contract.AddressesConfigMap, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var a links.Addresses
-	if err := json.Unmarshal([]byte(cm.Data[links.AddressesFile]), &a); err != nil {
+	var a contract.Addresses
+	if err := json.Unmarshal([]byte(cm.Data[contract.AddressesFile]), &a); err != nil {
 		t.Fatal(err)
 	}
-	if want := []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")}; !slices.Equal(a.Pods["r1"], want) || len(a.Pods) != len(names) || a.Version != links.AddressesVersion {
+	if want := []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")}; !slices.Equal(a.Pods["r1"], want) || len(a.Pods) != len(names) || a.Version != contract.AddressesVersion {
 		t.Errorf("addresses %+v", a)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // podSecurity is the label of a namespace with the level that it enforces (Pod
@@ -29,9 +29,9 @@ func checkNamespace(f Facts, n Needs) []Check {
 		c.Result = Problem
 		c.Found = fmt.Sprintf("%s forbids privileged Pods (label %s=%s), which the sidecar is", ns.Name, podSecurity, ns.Labels[podSecurity])
 		c.Remedy = "use another namespace with -n, or set the label to privileged"
-	case n.Lab != "" && ns.Annotations[own.AnnotationLabName] != "" && ns.Annotations[own.AnnotationLabName] != n.Lab:
+	case n.Lab != "" && ns.Annotations[contract.AnnotationLabName] != "" && ns.Annotations[contract.AnnotationLabName] != n.Lab:
 		c.Result = Problem
-		c.Found = fmt.Sprintf("%s is that of the lab %q", ns.Name, ns.Annotations[own.AnnotationLabName])
+		c.Found = fmt.Sprintf("%s is that of the lab %q", ns.Name, ns.Annotations[contract.AnnotationLabName])
 		c.Remedy = "use another namespace with -n: it takes one lab"
 	default:
 		c.Found = ns.Name + " lets privileged Pods in"

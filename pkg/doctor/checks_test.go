@@ -9,7 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/probe"
 )
 
@@ -61,8 +61,8 @@ func TestNamespace(t *testing.T) {
 		"baseline":   {ns(func(n *corev1.Namespace) { n.Labels[podSecurity] = "baseline" }), nil, expect{"namespace", Problem, "enforce=baseline"}},
 		"privileged": {ns(func(n *corev1.Namespace) { n.Labels[podSecurity] = "privileged" }), nil, expect{"namespace", OK, "lets privileged Pods in"}},
 		"going":      {ns(func(n *corev1.Namespace) { n.Status.Phase = corev1.NamespaceTerminating }), nil, expect{"namespace", Problem, "being deleted"}},
-		"another's":  {ns(func(n *corev1.Namespace) { n.Annotations[own.AnnotationLabName] = "other" }), nil, expect{"namespace", Problem, `lab "other"`}},
-		"own":        {ns(func(n *corev1.Namespace) { n.Annotations[own.AnnotationLabName] = "demo" }), nil, expect{"namespace", OK, ""}},
+		"another's":  {ns(func(n *corev1.Namespace) { n.Annotations[contract.AnnotationLabName] = "other" }), nil, expect{"namespace", Problem, `lab "other"`}},
+		"own":        {ns(func(n *corev1.Namespace) { n.Annotations[contract.AnnotationLabName] = "demo" }), nil, expect{"namespace", OK, ""}},
 	} {
 		f := good()
 		f.Namespace, f.NamespaceErr = c.ns, c.err

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
@@ -137,7 +137,7 @@ func (c Collector) pods(ctx context.Context, n Needs) ([]corev1.Pod, error) {
 			return nil, err
 		}
 		for _, p := range list.Items {
-			if p.Namespace != c.Namespace || p.Labels[own.LabelLab] != render.LabelValue(n.Lab) {
+			if p.Namespace != c.Namespace || p.Labels[contract.LabelLab] != render.LabelValue(n.Lab) {
 				out = append(out, p)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // fakeCluster allows every right but those whose resource is named, and forbids
@@ -48,7 +48,7 @@ func fakeCluster(t *testing.T, lacks, forbidden []string, objects ...runtime.Obj
 
 func clusterObjects() []runtime.Object {
 	n1, n2 := worker("n1"), worker("n2")
-	own := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "r1-1", Namespace: "demo", Labels: map[string]string{own.LabelLab: "demo"}}}
+	own := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "r1-1", Namespace: "demo", Labels: map[string]string{contract.LabelLab: "demo"}}}
 	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "default"}}
 	return []runtime.Object{
 		&n1, &n2, own, other,

@@ -9,9 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/sidecar/probe"
 )
 
@@ -72,7 +71,7 @@ func Of(out *render.Output) Needs {
 		n.Kinds = append(n.Kinds, object.GetObjectKind().GroupVersionKind().Kind)
 		switch o := object.(type) {
 		case *appsv1.Deployment:
-			if o.Labels[own.LabelComponent] == own.ComponentNode {
+			if o.Labels[contract.LabelComponent] == contract.ComponentNode {
 				n.Pods = append(n.Pods, podOf(o))
 			}
 		case *rbacv1.Role:
@@ -81,7 +80,7 @@ func Of(out *render.Output) Needs {
 			n.Claims = append(n.Claims, Claim{o.Name, o.Spec.StorageClassName})
 		case *corev1.Service:
 			if o.Spec.Type == corev1.ServiceTypeLoadBalancer {
-				n.Balanced = append(n.Balanced, o.Annotations[own.AnnotationNodeName])
+				n.Balanced = append(n.Balanced, o.Annotations[contract.AnnotationNodeName])
 			}
 		case *corev1.ConfigMap:
 			n.links(o)
@@ -93,7 +92,7 @@ func Of(out *render.Output) Needs {
 }
 
 func podOf(d *appsv1.Deployment) Pod {
-	p := Pod{Nodes: strings.Split(d.Annotations[own.AnnotationNodeName], ","), Spec: d.Spec.Template.Spec}
+	p := Pod{Nodes: strings.Split(d.Annotations[contract.AnnotationNodeName], ","), Spec: d.Spec.Template.Spec}
 	for _, v := range p.Spec.Volumes {
 		if v.HostPath == nil {
 			continue
@@ -108,8 +107,8 @@ func podOf(d *appsv1.Deployment) Pod {
 
 // links notes what the interfaces of a Pod need beyond veth.
 func (n *Needs) links(cm *corev1.ConfigMap) {
-	text, ok := cm.Data[links.FileName]
-	var doc links.Document
+	text, ok := cm.Data[contract.LinksFile]
+	var doc contract.Links
 	if !ok || json.Unmarshal([]byte(text), &doc) != nil {
 		return
 	}

@@ -13,34 +13,33 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/sidecar/probe"
 )
 
 func TestNeedsOfALab(t *testing.T) {
-	doc, err := json.Marshal(links.Document{Interfaces: []links.Interface{
-		{Node: "R1", Macvlan: &links.Macvlan{}}, {Node: "R1", Macvlan: &links.Macvlan{}},
-		{Node: "br", Bridge: "br", Wire: &links.Wire{Datapath: "auto"}},
-		{Node: "R2", Wire: &links.Wire{Datapath: "vxlan"}},
+	doc, err := json.Marshal(contract.Links{Interfaces: []contract.Interface{
+		{Node: "R1", Macvlan: &contract.Macvlan{}}, {Node: "R1", Macvlan: &contract.Macvlan{}},
+		{Node: "br", Bridge: "br", Wire: &contract.Wire{Datapath: "auto"}},
+		{Node: "R2", Wire: &contract.Wire{Datapath: "vxlan"}},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	meta := func(component string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Name: "r1", Labels: map[string]string{own.LabelComponent: component}, Annotations: map[string]string{own.AnnotationNodeName: "R1,R2"}}
+		return metav1.ObjectMeta{Name: "r1", Labels: map[string]string{contract.LabelComponent: component}, Annotations: map[string]string{contract.AnnotationNodeName: "R1,R2"}}
 	}
 	typed := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{Kind: kind} }
 	objects := []runtime.Object{
 		&corev1.Namespace{TypeMeta: typed("Namespace")},
 		&rbacv1.Role{TypeMeta: typed("Role"), Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}}}},
-		&corev1.ConfigMap{TypeMeta: typed("ConfigMap"), Data: map[string]string{links.FileName: string(doc)}},
+		&corev1.ConfigMap{TypeMeta: typed("ConfigMap"), Data: map[string]string{contract.LinksFile: string(doc)}},
 		&corev1.PersistentVolumeClaim{TypeMeta: typed("PersistentVolumeClaim"), ObjectMeta: metav1.ObjectMeta{Name: "r1-data"}},
-		&corev1.Service{TypeMeta: typed("Service"), ObjectMeta: meta(own.ComponentNode), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}},
-		&corev1.Service{TypeMeta: typed("Service"), ObjectMeta: meta(own.ComponentNode)},
-		&appsv1.Deployment{TypeMeta: typed("Deployment"), ObjectMeta: meta(own.ComponentController)},
-		&appsv1.Deployment{TypeMeta: typed("Deployment"), ObjectMeta: meta(own.ComponentNode), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		&corev1.Service{TypeMeta: typed("Service"), ObjectMeta: meta(contract.ComponentNode), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}},
+		&corev1.Service{TypeMeta: typed("Service"), ObjectMeta: meta(contract.ComponentNode)},
+		&appsv1.Deployment{TypeMeta: typed("Deployment"), ObjectMeta: meta(contract.ComponentController)},
+		&appsv1.Deployment{TypeMeta: typed("Deployment"), ObjectMeta: meta(contract.ComponentNode), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			Volumes: []corev1.Volume{{Name: "host-dev-kvm", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/dev/kvm"}}}},
 		}}}},
 	}

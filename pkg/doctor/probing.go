@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 	"github.com/c9s-lab/c9s/sidecar/probe"
 )
@@ -67,7 +67,7 @@ func (p Prober) namespace(ctx context.Context, f Facts) (remove func(), err erro
 	}
 	made, err := p.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:   p.Namespace,
-		Labels: map[string]string{podSecurity: "privileged", "app.kubernetes.io/managed-by": "c9s", own.LabelComponent: ComponentProbe},
+		Labels: map[string]string{podSecurity: "privileged", "app.kubernetes.io/managed-by": "c9s", contract.LabelComponent: ComponentProbe},
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("making namespace %s for the probe: %w; name one that is there with -n", p.Namespace, err)
@@ -146,7 +146,7 @@ func (p Prober) pod(worker string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: "c9s-probe-",
-			Labels:       map[string]string{"app.kubernetes.io/managed-by": "c9s", own.LabelComponent: ComponentProbe},
+			Labels:       map[string]string{"app.kubernetes.io/managed-by": "c9s", contract.LabelComponent: ComponentProbe},
 		},
 		Spec: corev1.PodSpec{
 			// By name: a worker that is full, or tainted, is looked at too.

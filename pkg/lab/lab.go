@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
 )
 
 // Version names the shape of this model in JSON, as the hook planner receives it.
@@ -329,7 +329,7 @@ type DNS struct {
 }
 
 // Port is a published port.
-type Port = cable.Port
+type Port = contract.Port
 
 // Healthcheck is Docker's: times in seconds.
 type Healthcheck struct {

@@ -3,8 +3,8 @@ package lab
 import (
 	"net/netip"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
 )
 
 // LinkType is how containerlab realises a link.
@@ -25,9 +25,9 @@ const (
 
 // What the Pod knows of links too.
 type (
-	WireID     = cable.WireID
-	VXLAN      = cable.VXLAN
-	Impairment = cable.Impairment
+	WireID     = contract.WireID
+	VXLAN      = contract.VXLAN
+	Impairment = contract.Impairment
 )
 
 // Link is one resolved link.

@@ -4,14 +4,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/links"
 )
 
 // defaultClaimSize is what a claim asks for where the policy names no size.
 const defaultClaimSize = "1Gi"
 
-func (p *podRenderer) claimName() string { return links.ServiceName(p.pod.Name, "data") }
+func (p *podRenderer) claimName() string { return contract.ServiceName(p.pod.Name, "data") }
 
 // needsClaim tells whether a node of the Pod asks for persistence and has what to
 // keep. Then all folders of the Pod are on the one claim.

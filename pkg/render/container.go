@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
 )
 
 // deviceContainer carries the i-th container of a member's plan, its image
@@ -38,7 +38,7 @@ func (p *podRenderer) deviceContainer(m member, i int, program bool) corev1.Cont
 		out.VolumeMounts = p.withoutHelper(m, out.VolumeMounts)
 		out.VolumeMounts = append(out.VolumeMounts, programMounts(out.Name)...)
 		out.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{
-			stage.HelperDir + "/" + stage.HelperFile, "run", "--steps", stage.HelperDir + "/" + stage.ProgramFile,
+			contract.HelperDir + "/" + contract.HelperFile, "run", "--steps", contract.HelperDir + "/" + contract.ProgramFile,
 		}}}}
 	}
 	if i == 0 {
@@ -51,7 +51,7 @@ func (p *podRenderer) deviceContainer(m member, i int, program bool) corev1.Cont
 func (p *podRenderer) withoutHelper(m member, mounts []corev1.VolumeMount) []corev1.VolumeMount {
 	return slices.DeleteFunc(mounts, func(v corev1.VolumeMount) bool {
 		target := path.Clean(v.MountPath)
-		if target != stage.HelperDir && !strings.HasPrefix(target, stage.HelperDir+"/") {
+		if target != contract.HelperDir && !strings.HasPrefix(target, contract.HelperDir+"/") {
 			return false
 		}
 		pos := m.node.Pos
@@ -60,7 +60,7 @@ func (p *podRenderer) withoutHelper(m member, mounts []corev1.VolumeMount) []cor
 				pos = own.Pos
 			}
 		}
-		p.diags.Errorf(CodeMountPath, pos, "choose another target", "node %q has something at %s, and c9s keeps its helper in %s", m.node.Name, target, stage.HelperDir)
+		p.diags.Errorf(CodeMountPath, pos, "choose another target", "node %q has something at %s, and c9s keeps its helper in %s", m.node.Name, target, contract.HelperDir)
 		return true
 	})
 }

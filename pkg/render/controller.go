@@ -11,9 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 const (
@@ -23,11 +22,11 @@ const (
 
 func (r *renderer) controller() []apiObject {
 	return []apiObject{
-		r.serviceAccount(own.ControllerName, own.ComponentController),
+		r.serviceAccount(contract.ControllerName, contract.ComponentController),
 		r.controllerRole(),
 		r.controllerRoleBinding(),
-		r.labConfigMap(own.StatusConfigMap, own.ComponentController, nil),
-		r.labConfigMap(own.AddressesConfigMap, own.ComponentController, nil),
+		r.labConfigMap(contract.StatusConfigMap, contract.ComponentController, nil),
+		r.labConfigMap(contract.AddressesConfigMap, contract.ComponentController, nil),
 		r.controllerDeployment(),
 	}
 }
@@ -35,20 +34,20 @@ func (r *renderer) controller() []apiObject {
 // controllerRole is what the controller uses, no more. The API cannot restrict
 // create by name; everything else that can be is.
 func (r *renderer) controllerRole() *rbacv1.Role {
-	read := []string{own.StatusConfigMap, own.AddressesConfigMap}
-	for i := range links.DirectoryParts {
-		read = append(read, links.DirectoryName(i))
+	read := []string{contract.StatusConfigMap, contract.AddressesConfigMap}
+	for i := range contract.DirectoryParts {
+		read = append(read, contract.DirectoryName(i))
 	}
 	return &rbacv1.Role{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
-		ObjectMeta: r.labMeta(own.ControllerName, own.ComponentController),
+		ObjectMeta: r.labMeta(contract.ControllerName, contract.ComponentController),
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch"}},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read[:2], Verbs: []string{"update", "patch"}},
 			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
-			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{own.ControllerName}, Verbs: []string{"get", "update", "patch"}},
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{contract.ControllerName}, Verbs: []string{"get", "update", "patch"}},
 		},
 	}
 }
@@ -56,15 +55,15 @@ func (r *renderer) controllerRole() *rbacv1.Role {
 func (r *renderer) controllerRoleBinding() *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "RoleBinding"),
-		ObjectMeta: r.labMeta(own.ControllerName, own.ComponentController),
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: own.ControllerName},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: own.ControllerName, Namespace: r.lab.Namespace}},
+		ObjectMeta: r.labMeta(contract.ControllerName, contract.ComponentController),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: contract.ControllerName},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: contract.ControllerName, Namespace: r.lab.Namespace}},
 	}
 }
 
 func (r *renderer) controllerDeployment() *appsv1.Deployment {
-	meta := r.labMeta(own.ControllerName, own.ComponentController)
-	selector := map[string]string{own.LabelLab: r.labLabel, own.LabelComponent: own.ComponentController}
+	meta := r.labMeta(contract.ControllerName, contract.ComponentController)
+	selector := map[string]string{contract.LabelLab: r.labLabel, contract.LabelComponent: contract.ComponentController}
 	common := r.common()
 	return &appsv1.Deployment{
 		TypeMeta:   typeMeta("apps/v1", "Deployment"),
@@ -74,9 +73,9 @@ func (r *renderer) controllerDeployment() *appsv1.Deployment {
 			RevisionHistoryLimit: new(int32(1)),
 			Selector:             &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: map[string]string{own.AnnotationLabName: r.lab.Name}},
+				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: map[string]string{contract.AnnotationLabName: r.lab.Name}},
 				Spec: corev1.PodSpec{
-					ServiceAccountName:            own.ControllerName,
+					ServiceAccountName:            contract.ControllerName,
 					AutomountServiceAccountToken:  new(true),
 					EnableServiceLinks:            new(false),
 					TerminationGracePeriodSeconds: new(int64(10)),
@@ -136,7 +135,7 @@ func (r *renderer) common() corev1.PodSpec {
 func (r *renderer) controllerContainer() corev1.Container {
 	probe := func(path string, period int32) *corev1.Probe {
 		return &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(own.ControllerPort)}},
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(contract.ControllerPort)}},
 			PeriodSeconds: period,
 		}
 	}
@@ -145,7 +144,7 @@ func (r *renderer) controllerContainer() corev1.Container {
 		Image:   r.image,
 		Command: []string{"/c9s-controller"},
 		Env:     []corev1.EnvVar{fieldEnv("POD_NAME", "metadata.name"), fieldEnv("POD_NAMESPACE", "metadata.namespace")},
-		Ports:   []corev1.ContainerPort{{Name: "http", ContainerPort: own.ControllerPort, Protocol: corev1.ProtocolTCP}},
+		Ports:   []corev1.ContainerPort{{Name: "http", ContainerPort: contract.ControllerPort, Protocol: corev1.ProtocolTCP}},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},

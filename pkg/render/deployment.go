@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // gracePeriod is how long a device has to end by itself, in seconds. Most ignore
@@ -30,20 +30,20 @@ func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 		// Nothing that an edit elsewhere in the file changes (the source line,
 		// the planner) may be here: it would restart the device.
 		Annotations: map[string]string{
-			own.AnnotationLabName:    p.lab.Name,
-			own.AnnotationNodeName:   strings.Join(p.pod.Nodes, ","),
-			own.AnnotationStaged:     s.digest,
-			own.AnnotationContainers: p.containerNames(),
-			"linkerd.io/inject":      "disabled",
+			contract.AnnotationLabName:    p.lab.Name,
+			contract.AnnotationNodeName:   strings.Join(p.pod.Nodes, ","),
+			contract.AnnotationStaged:     s.digest,
+			contract.AnnotationContainers: p.containerNames(),
+			"linkerd.io/inject":           "disabled",
 		},
 	}
-	meta.Annotations[own.AnnotationNodeName] = strings.Join(p.pod.Nodes, ",")
-	meta.Annotations[own.AnnotationContainers] = p.containerNames()
+	meta.Annotations[contract.AnnotationNodeName] = strings.Join(p.pod.Nodes, ",")
+	meta.Annotations[contract.AnnotationContainers] = p.containerNames()
 	if mode := p.linkApplyMode(); mode != "" {
-		meta.Annotations[own.AnnotationLinkApply] = mode
+		meta.Annotations[contract.AnnotationLinkApply] = mode
 	}
 	if text := p.topologyLabels(); text != "" {
-		meta.Annotations[own.AnnotationTopologyLabels] = text
+		meta.Annotations[contract.AnnotationTopologyLabels] = text
 	}
 	return &appsv1.Deployment{
 		TypeMeta:   typeMeta("apps/v1", "Deployment"),

@@ -10,10 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // directory returns the ConfigMaps with the lab's names and management addresses.
@@ -25,12 +24,12 @@ func (r *renderer) directory(diags *diag.List) []*corev1.ConfigMap {
 		}
 	}
 	parts := splitDirectory(entries, smallObject)
-	if len(parts) > links.DirectoryParts {
+	if len(parts) > contract.DirectoryParts {
 		parts = splitDirectory(entries, largeObject)
 	}
-	if len(parts) > links.DirectoryParts {
+	if len(parts) > contract.DirectoryParts {
 		diags.Errorf(CodeDirectorySize, diag.Pos{File: r.lab.Source}, "split the lab over several namespaces",
-			"the directory of %d nodes needs %d ConfigMaps; there is room for %d", len(entries), len(parts), links.DirectoryParts)
+			"the directory of %d nodes needs %d ConfigMaps; there is room for %d", len(entries), len(parts), contract.DirectoryParts)
 	}
 	out := make([]*corev1.ConfigMap, len(parts))
 	for i, part := range parts {
@@ -42,9 +41,9 @@ func (r *renderer) directory(diags *diag.List) []*corev1.ConfigMap {
 			nodes.WriteString(e.json)
 			hosts.WriteString(e.hosts)
 		}
-		out[i] = r.labConfigMap(links.DirectoryName(i), own.ComponentLab, map[string]string{
-			links.DirectoryKey(i): fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"nodes\":[\n%s\n]}\n", links.DirectoryVersion, r.lab.Name, nodes.String()),
-			links.HostsKey(i):     hosts.String(),
+		out[i] = r.labConfigMap(contract.DirectoryName(i), contract.ComponentLab, map[string]string{
+			contract.DirectoryKey(i): fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"nodes\":[\n%s\n]}\n", contract.DirectoryVersion, r.lab.Name, nodes.String()),
+			contract.HostsKey(i):     hosts.String(),
 		})
 	}
 	return out
@@ -75,7 +74,7 @@ func (r *renderer) directoryEntry(n *lab.Node) (directoryEntry, bool) {
 	if !ok || r.skipPod(pod) {
 		return directoryEntry{}, false
 	}
-	entry := links.DirectoryNode{Name: n.Name, Pod: pod.Name, Names: r.hostNames(n)}
+	entry := contract.DirectoryNode{Name: n.Name, Pod: pod.Name, Names: r.hostNames(n)}
 	if primary := r.nodes[pod.Nodes[0]]; primary.OnMgmtNetwork() {
 		entry.IPv4, entry.IPv6, entry.MAC = primary.MgmtIPv4, primary.MgmtIPv6, r.mgmtMAC(primary)
 	}
@@ -138,7 +137,7 @@ func (r *renderer) allocations() []*corev1.ConfigMap {
 		if err != nil {
 			panic(err) // maps of strings
 		}
-		out[i] = r.labConfigMap(AllocationsName(i), own.ComponentLab, map[string]string{AllocationsKey(i): string(data) + "\n"})
+		out[i] = r.labConfigMap(AllocationsName(i), contract.ComponentLab, map[string]string{AllocationsKey(i): string(data) + "\n"})
 	}
 	return out
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 func folderOf(t *testing.T, l *testLab) map[string][]byte {
@@ -130,7 +130,7 @@ func TestWriteFolder(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "nodes/new.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, own.FolderList)); err != nil {
+	if err := os.Remove(filepath.Join(dir, contract.FolderList)); err != nil {
 		t.Fatal(err)
 	}
 	files["lab.yaml"] = append(files["lab.yaml"], "# more\n"...)
@@ -171,7 +171,7 @@ func TestWriteFolderLinks(t *testing.T) {
 		t.Error("something is outside")
 	}
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, own.FolderList), []byte("00  ../victim\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, contract.FolderList), []byte("00  ../victim\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := WriteFolder(dir, nil); err == nil {

@@ -7,9 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
@@ -33,17 +32,17 @@ const (
 // else: no privilege, no network use, a read-only root.
 func (p *podRenderer) prepareContainer(s staged) corev1.Container {
 	mounts := []corev1.VolumeMount{
-		{Name: volumePlan, MountPath: stage.PlanDir, ReadOnly: true},
-		{Name: volumeState, MountPath: stage.StateDir},
+		{Name: volumePlan, MountPath: contract.PlanDir, ReadOnly: true},
+		{Name: volumeState, MountPath: contract.StateDir},
 	}
 	if len(s.files) > 0 {
-		mounts = append(mounts, corev1.VolumeMount{Name: volumeFiles, MountPath: stage.FilesDir, ReadOnly: true})
+		mounts = append(mounts, corev1.VolumeMount{Name: volumeFiles, MountPath: contract.FilesDir, ReadOnly: true})
 	}
 	for _, m := range p.members {
-		mounts = append(mounts, p.nodeFolder(m).mount(stage.NodesDir+"/"+m.node.ID, "", false))
+		mounts = append(mounts, p.nodeFolder(m).mount(contract.NodesDir+"/"+m.node.ID, "", false))
 	}
 	if len(p.claimFolders()) > 0 {
-		mounts = append(mounts, folder{p.dataVolume(), claimVolumes}.mount(stage.VolumesDir, "", false))
+		mounts = append(mounts, folder{p.dataVolume(), claimVolumes}.mount(contract.VolumesDir, "", false))
 	}
 	return corev1.Container{
 		Name:         prepareName,
@@ -69,14 +68,14 @@ func (p *podRenderer) prepareContainer(s staged) corev1.Container {
 // startup probe holds the devices back until the interfaces are there.
 func (p *podRenderer) wireContainer() corev1.Container {
 	mounts := []corev1.VolumeMount{
-		{Name: volumePlan, MountPath: stage.PlanDir, ReadOnly: true},
-		{Name: volumeLinks, MountPath: links.Dir, ReadOnly: true},
-		{Name: volumeDirectory, MountPath: links.DirectoryDir, ReadOnly: true},
-		{Name: volumeWireKey, MountPath: path.Dir(links.WireKeyFile), ReadOnly: true},
-		{Name: volumeState, MountPath: stage.StateDir},
+		{Name: volumePlan, MountPath: contract.PlanDir, ReadOnly: true},
+		{Name: volumeLinks, MountPath: contract.LinksDir, ReadOnly: true},
+		{Name: volumeDirectory, MountPath: contract.DirectoryDir, ReadOnly: true},
+		{Name: volumeWireKey, MountPath: path.Dir(contract.WireKeyFile), ReadOnly: true},
+		{Name: volumeState, MountPath: contract.StateDir},
 	}
 	if p.needsHostProc() {
-		mounts = append(mounts, corev1.VolumeMount{Name: volumeHostProc, MountPath: links.HostProc})
+		mounts = append(mounts, corev1.VolumeMount{Name: volumeHostProc, MountPath: contract.HostProc})
 	}
 	resources := smallRequests("5m", "16Mi")
 	resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
@@ -93,9 +92,9 @@ func (p *podRenderer) wireContainer() corev1.Container {
 			fieldEnv("POD_NAMESPACE", "metadata.namespace"),
 		},
 		Ports: []corev1.ContainerPort{
-			{Name: "wire", ContainerPort: links.WirePort, Protocol: corev1.ProtocolUDP},
-			{Name: "mgmt", ContainerPort: links.MgmtPort, Protocol: corev1.ProtocolUDP},
-			{Name: "status", ContainerPort: links.StatusPort, Protocol: corev1.ProtocolTCP},
+			{Name: "wire", ContainerPort: contract.WirePort, Protocol: corev1.ProtocolUDP},
+			{Name: "mgmt", ContainerPort: contract.MgmtPort, Protocol: corev1.ProtocolUDP},
+			{Name: "status", ContainerPort: contract.StatusPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:    resources,
 		VolumeMounts: mounts,
@@ -133,7 +132,7 @@ func (p *podRenderer) deadlineSeconds() int32 { return p.startupTries() + 3000 }
 
 func statusProbe(path string, period, tries int32) *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(links.StatusPort)}},
+		ProbeHandler:     corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(contract.StatusPort)}},
 		PeriodSeconds:    period,
 		TimeoutSeconds:   5,
 		FailureThreshold: tries,

@@ -6,10 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 // Names of the objects of a lab as a whole.
@@ -43,7 +42,7 @@ func (r *renderer) labObjects(diags *diag.List) []Object {
 	if ns := r.namespace(); ns != nil {
 		add(groupNamespace, ns)
 	}
-	add(groupLab, r.serviceAccount(NodeServiceAccount, own.ComponentLab))
+	add(groupLab, r.serviceAccount(NodeServiceAccount, contract.ComponentLab))
 	if r.opts.WireKey != nil {
 		add(groupLabSecrets, r.wireKey())
 	}
@@ -69,7 +68,7 @@ func (r *renderer) namespace() *corev1.Namespace {
 	if r.lab.Namespace == metav1.NamespaceDefault {
 		return nil
 	}
-	meta := r.labMeta(r.lab.Namespace, own.ComponentLab)
+	meta := r.labMeta(r.lab.Namespace, contract.ComponentLab)
 	meta.Namespace = ""
 	for _, mode := range []string{"enforce", "audit", "warn"} {
 		meta.Labels["pod-security.kubernetes.io/"+mode] = "privileged"
@@ -89,7 +88,7 @@ func (r *renderer) serviceAccount(name, component string) *corev1.ServiceAccount
 func (r *renderer) wireKey() *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: r.labMeta(WireKeySecret, own.ComponentLab),
+		ObjectMeta: r.labMeta(WireKeySecret, contract.ComponentLab),
 		Type:       corev1.SecretTypeOpaque,
 		Data:       map[string][]byte{WireKeyKey: r.opts.WireKey},
 	}
@@ -107,7 +106,7 @@ func (r *renderer) authority() *Certificate {
 func (r *renderer) caSecret(ca *Certificate) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: r.labMeta(CASecret, own.ComponentLab),
+		ObjectMeta: r.labMeta(CASecret, contract.ComponentLab),
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: ca.Cert, corev1.TLSPrivateKeyKey: ca.Key},
 	}
@@ -119,8 +118,8 @@ func (r *renderer) caSecret(ca *Certificate) *corev1.Secret {
 // from its own worker, which every implementation lets through.
 func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	const first, last = 1, 65535
-	udp := [][2]int32{{first, links.WirePort - 1}, {links.MgmtPort + 1, links.VXLANPort - 1}, {links.VXLANPort + 1, last}}
-	tcp := [][2]int32{{first, links.StatusPort - 1}, {links.StatusPort + 1, last}}
+	udp := [][2]int32{{first, contract.WirePort - 1}, {contract.MgmtPort + 1, contract.VXLANPort - 1}, {contract.VXLANPort + 1, last}}
+	tcp := [][2]int32{{first, contract.StatusPort - 1}, {contract.StatusPort + 1, last}}
 	var open []networkingv1.NetworkPolicyPort
 	open = append(open, portRanges(corev1.ProtocolTCP, tcp)...)
 	open = append(open, portRanges(corev1.ProtocolUDP, udp)...)
@@ -135,15 +134,15 @@ func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   typeMeta("networking.k8s.io/v1", "NetworkPolicy"),
-		ObjectMeta: r.labMeta(networkPolicyName, own.ComponentLab),
+		ObjectMeta: r.labMeta(networkPolicyName, contract.ComponentLab),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{
-				own.LabelLab: r.labLabel, own.LabelComponent: own.ComponentNode,
+				contract.LabelLab: r.labLabel, contract.LabelComponent: contract.ComponentNode,
 			}},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
 				{From: []networkingv1.NetworkPolicyPeer{{
-					PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{own.LabelLab: r.labLabel}},
+					PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{contract.LabelLab: r.labLabel}},
 				}}},
 				{Ports: open},
 			},

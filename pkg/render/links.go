@@ -11,9 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -34,7 +34,7 @@ func (p *podRenderer) linksName() string { return p.pod.Name + "-links" }
 
 // linksConfigMap is the Pod's connectivity. It may change under a running Pod.
 func (p *podRenderer) linksConfigMap() *corev1.ConfigMap {
-	data := map[string]string{links.FileName: prettyJSON(p.document(), 2)}
+	data := map[string]string{contract.LinksFile: prettyJSON(p.document(), 2)}
 	for _, m := range p.members {
 		if p.countsInterfaces(m) {
 			data[interfaceCountKey(m.node.ID)] = m.plan.Containers[0].Env[interfaceCount]
@@ -47,9 +47,9 @@ func (p *podRenderer) linksConfigMap() *corev1.ConfigMap {
 	}
 }
 
-func (p *podRenderer) document() *links.Document {
-	doc := &links.Document{
-		Version:  links.Version,
+func (p *podRenderer) document() *contract.Links {
+	doc := &contract.Links{
+		Version:  contract.LinksVersion,
 		Lab:      p.lab.Name,
 		Pod:      p.pod.Name,
 		Encrypt:  p.lab.EncryptWires,
@@ -62,7 +62,7 @@ func (p *podRenderer) document() *links.Document {
 	for _, m := range p.members {
 		if m.node.RootNamespace {
 			p.checkBridge(m.node, bridges)
-			doc.Bridges = append(doc.Bridges, links.Bridge{Name: bridgeInterface(m.node.Name), GroupForwardMask: forwardLLDP})
+			doc.Bridges = append(doc.Bridges, contract.Bridge{Name: bridgeInterface(m.node.Name), GroupForwardMask: forwardLLDP})
 		}
 		for _, ep := range orderedEndpoints(m) {
 			p.checkInterface(ep, used, doc)
@@ -76,13 +76,13 @@ func (p *podRenderer) document() *links.Document {
 	return doc
 }
 
-func (p *podRenderer) mgmt() *links.Mgmt {
+func (p *podRenderer) mgmt() *contract.Mgmt {
 	n := p.primary
 	if !n.OnMgmtNetwork() {
 		return nil
 	}
 	net := p.lab.Mgmt
-	out := &links.Mgmt{
+	out := &contract.Mgmt{
 		Interface:      mgmtInterface,
 		MAC:            p.mgmtMAC(n),
 		MTU:            orDefault(net.MTU, defaultMgmtMTU),
@@ -154,7 +154,7 @@ func orderedEndpoints(m member) []*lab.Endpoint {
 
 // checkInterface refuses names that the Pod has already. The nodes of a Pod share
 // one network namespace.
-func (p *podRenderer) checkInterface(ep *lab.Endpoint, used map[string]*lab.Endpoint, doc *links.Document) {
+func (p *podRenderer) checkInterface(ep *lab.Endpoint, used map[string]*lab.Endpoint, doc *contract.Links) {
 	name := ep.Interface
 	if name == "lo" || name == "c9s0" || name == mgmtInterface && doc.Mgmt != nil {
 		p.diags.Errorf(CodeInterfaceReserved, ep.Pos, "choose another interface name",
@@ -169,9 +169,9 @@ func (p *podRenderer) checkInterface(ep *lab.Endpoint, used map[string]*lab.Endp
 	used[name] = ep
 }
 
-func (p *podRenderer) iface(m member, ep *lab.Endpoint) links.Interface {
+func (p *podRenderer) iface(m member, ep *lab.Endpoint) contract.Interface {
 	link := p.lab.Links[ep.Link]
-	out := links.Interface{
+	out := contract.Interface{
 		Name: ep.Interface, Alias: ep.Alias, Node: ep.Node, MAC: ep.MAC, MTU: link.MTU, IPv4: ep.IPv4, IPv6: ep.IPv6,
 	}
 	if known := planned(m.plan, ep.Interface); known != nil {
@@ -199,14 +199,14 @@ func planned(p *plan.Plan, name string) *plan.Interface {
 }
 
 // farEnd says what is at the other end of a link.
-func (p *podRenderer) farEnd(out *links.Interface, link *lab.Link, ep *lab.Endpoint) {
+func (p *podRenderer) farEnd(out *contract.Interface, link *lab.Link, ep *lab.Endpoint) {
 	switch link.Type {
 	case lab.LinkHost:
-		out.Host = &links.Host{Interface: link.HostInterface}
+		out.Host = &contract.Host{Interface: link.HostInterface}
 	case lab.LinkMgmtNet:
-		out.MgmtNet = &links.MgmtNet{HostInterface: link.HostInterface}
+		out.MgmtNet = &contract.MgmtNet{HostInterface: link.HostInterface}
 	case lab.LinkMacvlan:
-		out.Macvlan = &links.Macvlan{Parent: link.HostInterface, Mode: link.MacvlanMode}
+		out.Macvlan = &contract.Macvlan{Parent: link.HostInterface, Mode: link.MacvlanMode}
 	case lab.LinkVXLAN, lab.LinkVXLANStitch:
 		out.VXLAN = link.VXLAN
 		out.Stitch = link.Type == lab.LinkVXLANStitch
@@ -217,7 +217,7 @@ func (p *podRenderer) farEnd(out *links.Interface, link *lab.Link, ep *lab.Endpo
 	}
 }
 
-func (p *podRenderer) wireOrLocal(out *links.Interface, link *lab.Link, ep *lab.Endpoint) {
+func (p *podRenderer) wireOrLocal(out *contract.Interface, link *lab.Link, ep *lab.Endpoint) {
 	if len(link.Endpoints) != 2 {
 		p.diags.Add(diag.Diagnostic{Code: CodeLinkEnds, Severity: diag.Error, Pos: link.Pos,
 			Message: fmt.Sprintf("the %s link has %d ends", link.Type, len(link.Endpoints)), Hint: "report this to c9s"})
@@ -228,13 +228,13 @@ func (p *podRenderer) wireOrLocal(out *links.Interface, link *lab.Link, ep *lab.
 		far, impairment = link.Endpoints[0], impaired(link.Impairment, true)
 	}
 	if pod := p.podOf[far.Node]; pod != nil && pod.Name != p.pod.Name {
-		out.Wire = &links.Wire{
+		out.Wire = &contract.Wire{
 			ID: link.WireID, PeerPod: pod.Name, PeerNode: far.Node, PeerInterface: far.Interface,
 			Datapath: cmp.Or(link.Datapath, "auto"), Impairment: impairment,
 		}
 		return
 	}
-	out.Local = &links.Local{ID: link.WireID, PeerNode: far.Node, PeerInterface: far.Interface, Impairment: impairment}
+	out.Local = &contract.Local{ID: link.WireID, PeerNode: far.Node, PeerInterface: far.Interface, Impairment: impairment}
 }
 
 // impaired is what an end does to the frames that it sends.

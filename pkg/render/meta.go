@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 )
 
 const maxLabelValue = 63
@@ -77,18 +77,18 @@ func (r *renderer) labMeta(name, component string) metav1.ObjectMeta {
 		Name:      name,
 		Namespace: r.lab.Namespace,
 		Labels: map[string]string{
-			own.LabelLab:                   r.labLabel,
-			own.LabelComponent:             component,
+			contract.LabelLab:              r.labLabel,
+			contract.LabelComponent:        component,
 			"app.kubernetes.io/name":       "c9s",
 			"app.kubernetes.io/component":  component,
 			"app.kubernetes.io/part-of":    r.labLabel,
 			"app.kubernetes.io/managed-by": "c9s",
 		},
 		Annotations: map[string]string{
-			own.AnnotationLabName: r.lab.Name,
-			own.AnnotationSource:  r.lab.Source,
-			own.AnnotationPlanner: r.opts.Planner,
-			own.AnnotationVersion: r.opts.Version,
+			contract.AnnotationLabName: r.lab.Name,
+			contract.AnnotationSource:  r.lab.Source,
+			contract.AnnotationPlanner: r.opts.Planner,
+			contract.AnnotationVersion: r.opts.Version,
 		},
 	}
 }
@@ -96,12 +96,12 @@ func (r *renderer) labMeta(name, component string) metav1.ObjectMeta {
 // nodeMeta is the metadata of an object of node n in the Pod called pod.
 func (r *renderer) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 	labels := r.selector(pod)
-	labels[own.LabelNode] = n.ID
-	labels[own.LabelKind] = LabelValue(n.Kind)
-	labels[own.LabelComponent] = own.ComponentNode
+	labels[contract.LabelNode] = n.ID
+	labels[contract.LabelKind] = LabelValue(n.Kind)
+	labels[contract.LabelComponent] = contract.ComponentNode
 	labels["app.kubernetes.io/name"] = LabelValue(n.Kind)
 	labels["app.kubernetes.io/instance"] = n.ID
-	labels["app.kubernetes.io/component"] = own.ComponentNode
+	labels["app.kubernetes.io/component"] = contract.ComponentNode
 	labels["app.kubernetes.io/part-of"] = r.labLabel
 	labels["app.kubernetes.io/managed-by"] = "c9s"
 	return metav1.ObjectMeta{
@@ -109,17 +109,17 @@ func (r *renderer) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 		Namespace: r.lab.Namespace,
 		Labels:    labels,
 		Annotations: map[string]string{
-			own.AnnotationLabName:  r.lab.Name,
-			own.AnnotationNodeName: n.Name,
-			own.AnnotationSource:   n.Source(),
-			own.AnnotationPlanner:  r.opts.Planner,
+			contract.AnnotationLabName:  r.lab.Name,
+			contract.AnnotationNodeName: n.Name,
+			contract.AnnotationSource:   n.Source(),
+			contract.AnnotationPlanner:  r.opts.Planner,
 		},
 	}
 }
 
 // selector finds the Pods of one Deployment.
 func (r *renderer) selector(pod string) map[string]string {
-	return map[string]string{own.LabelLab: r.labLabel, own.LabelPod: pod}
+	return map[string]string{contract.LabelLab: r.labLabel, contract.LabelPod: pod}
 }
 
 func typeMeta(apiVersion, kind string) metav1.TypeMeta {

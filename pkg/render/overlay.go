@@ -23,8 +23,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Where the rendered folder and the user's overlay are while kustomize runs. An
@@ -213,7 +212,7 @@ func decodeResult(result resmap.ResMap) ([]Object, error) {
 		}
 		o := Object{
 			Object: obj,
-			Source: resource.GetAnnotations()[own.AnnotationSource],
+			Source: resource.GetAnnotations()[contract.AnnotationSource],
 			Secret: isSecret(obj),
 		}
 		o.Group = groupOf(resource.GetKind(), resource.GetName(), resource.GetLabels())
@@ -228,7 +227,7 @@ func decodeResult(result resmap.ResMap) ([]Object, error) {
 
 // groupOf finds the file of an object that has been through kustomize.
 func groupOf(kind, name string, labels map[string]string) string {
-	pod := labels[own.LabelPod]
+	pod := labels[contract.LabelPod]
 	switch {
 	case kind == "Namespace":
 		return groupNamespace
@@ -240,9 +239,9 @@ func groupOf(kind, name string, labels map[string]string) string {
 		return secretsFolder + "/overlay.yaml"
 	case pod != "":
 		return nodeGroup(pod)
-	case labels[own.LabelComponent] == own.ComponentController:
+	case labels[contract.LabelComponent] == contract.ComponentController:
 		return groupController
-	case labels[own.LabelComponent] == own.ComponentLab:
+	case labels[contract.LabelComponent] == contract.ComponentLab:
 		return groupLab
 	}
 	return "overlay.yaml"
@@ -280,7 +279,7 @@ func sameNames(files map[string][]byte, objs []Object) error {
 		if !ok {
 			continue
 		}
-		service := links.WireService(strings.TrimSuffix(node, ".yaml"))
+		service := contract.WireService(strings.TrimSuffix(node, ".yaml"))
 		if strings.Contains(string(files[name]), "name: "+service+"\n") && !have[service] {
 			return fmt.Errorf("the Service %s is gone; the lab finds its Pods by the names of c9s' objects, so an overlay cannot rename or remove them (namePrefix, nameSuffix)", service)
 		}

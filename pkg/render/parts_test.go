@@ -19,9 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/plan"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
 )
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
@@ -242,16 +241,16 @@ func TestDirectoryParts(t *testing.T) {
 		if !ok {
 			continue
 		}
-		for i := range links.DirectoryParts {
-			if cm.Name != links.DirectoryName(i) {
+		for i := range contract.DirectoryParts {
+			if cm.Name != contract.DirectoryName(i) {
 				continue
 			}
-			var part links.Directory
-			if err := json.Unmarshal([]byte(cm.Data[links.DirectoryKey(i)]), &part); err != nil {
+			var part contract.Directory
+			if err := json.Unmarshal([]byte(cm.Data[contract.DirectoryKey(i)]), &part); err != nil {
 				t.Fatal(err)
 			}
 			nodes += len(part.Nodes)
-			if hosts := strings.Count(cm.Data[links.HostsKey(i)], "\n"); hosts != 2*len(part.Nodes) {
+			if hosts := strings.Count(cm.Data[contract.HostsKey(i)], "\n"); hosts != 2*len(part.Nodes) {
 				t.Errorf("part %d has %d hosts lines for %d nodes", i, hosts, len(part.Nodes))
 			}
 		}
@@ -275,11 +274,11 @@ func TestDirectoryFull(t *testing.T) {
 func TestServiceName(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	for _, id := range []string{"r1", long[:58], long[:59], long} {
-		if name := links.WireService(id); len(name) > 63 || !strings.HasSuffix(name, "-wire") {
+		if name := contract.WireService(id); len(name) > 63 || !strings.HasSuffix(name, "-wire") {
 			t.Errorf("%s", name)
 		}
 	}
-	if links.WireService(long) == links.WireService(long[:62]) {
+	if contract.WireService(long) == contract.WireService(long[:62]) {
 		t.Error("two nodes have one Service")
 	}
 }
@@ -315,11 +314,11 @@ func TestTmpfsSize(t *testing.T) {
 }
 
 func TestMode(t *testing.T) {
-	data, err := json.Marshal(stage.Entry{Path: "a", Mode: 0o4755})
+	data, err := json.Marshal(contract.Entry{Path: "a", Mode: 0o4755})
 	if err != nil || !strings.Contains(string(data), `"mode":"4755"`) {
 		t.Fatalf("%s %v", data, err)
 	}
-	var e stage.Entry
+	var e contract.Entry
 	if err := json.Unmarshal(data, &e); err != nil || e.Mode != 0o4755 {
 		t.Errorf("%o %v", e.Mode, err)
 	}
@@ -424,12 +423,12 @@ func TestEncryptWires(t *testing.T) {
 	told := 0
 	for _, o := range l.mustRender(t).Objects {
 		cm, ok := o.Object.(*corev1.ConfigMap)
-		if !ok || cm.Data[links.FileName] == "" {
+		if !ok || cm.Data[contract.LinksFile] == "" {
 			continue
 		}
-		var doc links.Document
-		if err := json.Unmarshal([]byte(cm.Data[links.FileName]), &doc); err != nil || !doc.Encrypt {
-			t.Errorf("%s: %v %s", cm.Name, err, cm.Data[links.FileName])
+		var doc contract.Links
+		if err := json.Unmarshal([]byte(cm.Data[contract.LinksFile]), &doc); err != nil || !doc.Encrypt {
+			t.Errorf("%s: %v %s", cm.Name, err, cm.Data[contract.LinksFile])
 		}
 		told++
 	}

@@ -5,9 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/links"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -143,4 +143,4 @@ func (p *podRenderer) certificateSecret(n *lab.Node, cert Certificate) *corev1.S
 
 // CertificateSecret is the name of the Secret with a node's certificate (keys
 // ca.crt, tls.crt, tls.key). Pods take it as optional.
-func CertificateSecret(id string) string { return links.ServiceName(id, "tls") }
+func CertificateSecret(id string) string { return contract.ServiceName(id, "tls") }

@@ -1,14 +1,14 @@
 package render
 
 import (
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
 )
 
 // gate is what holds a node back before its own start.
-func (p *podRenderer) gate(n *lab.Node) stage.Gate {
-	return stage.Gate{
+func (p *podRenderer) gate(n *lab.Node) contract.Gate {
+	return contract.Gate{
 		DelaySeconds: n.StartupDelay,
 		Create:       p.waitFor(n, lab.StageCreate),
 		CreateLinks:  p.waitFor(n, lab.StageCreateLinks),
@@ -16,8 +16,8 @@ func (p *podRenderer) gate(n *lab.Node) stage.Gate {
 }
 
 // waitFor is what n waits for before the stage called name.
-func (p *podRenderer) waitFor(n *lab.Node, name lab.StageName) []stage.WaitFor {
-	var out []stage.WaitFor
+func (p *podRenderer) waitFor(n *lab.Node, name lab.StageName) []contract.WaitFor {
+	var out []contract.WaitFor
 	for _, w := range n.Stages[name].WaitFor {
 		if w.Stage == lab.StageExit {
 			p.diags.Errorf(CodeWaitExit, n.Pos, "wait for the stage healthy or configure instead",
@@ -28,17 +28,17 @@ func (p *podRenderer) waitFor(n *lab.Node, name lab.StageName) []stage.WaitFor {
 		if pod == nil || p.skipPod(pod) {
 			continue // the worker itself is always there
 		}
-		out = append(out, stage.WaitFor{Node: w.Node, Pod: pod.Name, Stage: string(w.Stage)})
+		out = append(out, contract.WaitFor{Node: w.Node, Pod: pod.Name, Stage: string(w.Stage)})
 	}
 	return out
 }
 
 // programs are what runs in a node's containers once they have started. The
 // first container has the stages; the others only what the plan does in them.
-func (s *stager) programs(m member) []stage.Container {
+func (s *stager) programs(m member) []contract.Container {
 	s.checkStages(m)
 	strict := m.node.Policy.StrictExec != nil && *m.node.Policy.StrictExec
-	var out []stage.Container
+	var out []contract.Container
 	for i, c := range m.plan.Containers {
 		b := programBuilder{stager: s, member: m, container: c.Name, first: i == 0}
 		if i == 0 && s.staged(m.node) {
@@ -50,10 +50,10 @@ func (s *stager) programs(m member) []stage.Container {
 		if len(b.out) == 0 {
 			continue
 		}
-		out = append(out, stage.Container{
+		out = append(out, contract.Container{
 			Name: m.containers[i],
-			Program: stage.Program{
-				Version: stage.ProgramVersion, Node: m.node.Name, Strict: strict, Steps: b.out,
+			Program: contract.Program{
+				Version: contract.ProgramVersion, Node: m.node.Name, Strict: strict, Steps: b.out,
 			},
 			Payloads: b.payloads,
 		})
@@ -89,8 +89,8 @@ type programBuilder struct {
 	member
 	container string
 	first     bool
-	out       []stage.Step
-	payloads  []stage.Entry
+	out       []contract.Step
+	payloads  []contract.Entry
 }
 
 // stages writes containerlab's order: create, create-links, configure with the
@@ -103,7 +103,7 @@ func (b *programBuilder) stages() {
 		}
 		if name != lab.StageCreate { // the sidecar has waited for that
 			if waits := b.waitFor(b.node, name); len(waits) > 0 {
-				b.out = append(b.out, stage.Step{WaitFor: waits})
+				b.out = append(b.out, contract.Step{WaitFor: waits})
 			}
 		}
 		b.execs(name, "on-enter")
@@ -114,7 +114,7 @@ func (b *programBuilder) stages() {
 			b.health()
 		}
 		b.execs(name, "on-exit")
-		b.out = append(b.out, stage.Step{Over: string(name)})
+		b.out = append(b.out, contract.Step{Over: string(name)})
 		if name == lab.StageConfigure {
 			b.steps(true)
 		}
@@ -129,7 +129,7 @@ func (b *programBuilder) wantsHealthy() bool {
 func (b *programBuilder) execs(name lab.StageName, phase string) {
 	for _, e := range b.node.Stages[name].Exec {
 		if e.Phase == phase {
-			b.out = append(b.out, stage.Step{Name: e.Raw, User: true, Run: &stage.Run{Argv: e.Argv}})
+			b.out = append(b.out, contract.Step{Name: e.Raw, User: true, Run: &contract.Run{Argv: e.Argv}})
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (b *programBuilder) health() {
 	if argv == nil {
 		return
 	}
-	b.out = append(b.out, stage.Step{Name: "wait until the node is healthy", Wait: &stage.Wait{
+	b.out = append(b.out, contract.Step{Name: "wait until the node is healthy", Wait: &contract.Wait{
 		Argv: argv, IntervalSeconds: min(orDefault(check.Interval, dockerInterval), 5),
 	}})
 }
@@ -159,34 +159,34 @@ func (b *programBuilder) steps(user bool) {
 	}
 }
 
-func (b *programBuilder) step(s plan.Step) stage.Step {
-	out := stage.Step{Name: s.Name, User: s.User}
+func (b *programBuilder) step(s plan.Step) contract.Step {
+	out := contract.Step{Name: s.Name, User: s.User}
 	switch {
 	case s.Run != nil:
-		out.Run = &stage.Run{Argv: s.Run.Argv, Input: s.Run.Input, Detach: s.Run.Detach}
+		out.Run = &contract.Run{Argv: s.Run.Argv, Input: s.Run.Input, Detach: s.Run.Detach}
 	case s.Wait != nil:
-		out.Wait = &stage.Wait{
+		out.Wait = &contract.Wait{
 			Argv: s.Wait.Argv, Contains: s.Wait.Contains, EmptyStderr: s.Wait.EmptyStderr,
 			IntervalSeconds: max(s.Wait.IntervalSeconds, 1), TimeoutSeconds: s.Wait.TimeoutSeconds,
 		}
 	case s.Write != nil:
 		out.Write = b.write(s.Write)
 	case s.CLI != nil:
-		out.CLI = &stage.CLI{Argv: s.CLI.Argv, Lines: s.CLI.Lines}
+		out.CLI = &contract.CLI{Argv: s.CLI.Argv, Lines: s.CLI.Lines}
 	}
 	return out
 }
 
 // write stages what a step writes as a payload beside the program.
-func (b *programBuilder) write(w *plan.WriteStep) *stage.Write {
-	out := &stage.Write{Path: w.Path, Mode: stage.Mode(w.Mode)}
+func (b *programBuilder) write(w *plan.WriteStep) *contract.Write {
+	out := &contract.Write{Path: w.Path, Mode: contract.Mode(w.Mode)}
 	data, secret := w.Content, secretPath(b.member, w.Path)
 	if w.Ref != nil {
 		data, secret = b.bytes(b.node, w.Ref, w.Path), secret || w.Ref.Secret
 	}
 	if len(data) > 0 {
 		out.Payload = payloadPath(len(b.payloads))
-		b.payloads = append(b.payloads, b.content(b.member, stage.Entry{Path: out.Payload, Mode: 0o444}, data, secret))
+		b.payloads = append(b.payloads, b.content(b.member, contract.Entry{Path: out.Payload, Mode: 0o444}, data, secret))
 	}
 	return out
 }

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // LabelKVM is a worker label, "true" where /dev/kvm is there.
@@ -64,7 +64,7 @@ func (p *podRenderer) schedule(spec *corev1.PodSpec) {
 		MaxSkew:           1,
 		TopologyKey:       corev1.LabelHostname,
 		WhenUnsatisfiable: corev1.ScheduleAnyway,
-		LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{own.LabelLab: p.labLabel}},
+		LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{contract.LabelLab: p.labLabel}},
 	}}
 }
 

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/links"
 )
 
 // defaultPorts are where network devices are managed: SSH, Telnet, HTTP(S),
@@ -43,9 +43,9 @@ func (p *podRenderer) services(n *lab.Node) []*corev1.Service {
 // wireService is where peers find the Pod of a node, ready or not: the wire has
 // to be there before anything can be ready.
 func (p *podRenderer) wireService(n *lab.Node) *corev1.Service {
-	s := p.headless(n, links.WireService(n.ID))
+	s := p.headless(n, contract.WireService(n.ID))
 	s.Spec.Ports = []corev1.ServicePort{{
-		Name: "wire", Port: links.WirePort, TargetPort: intstr.FromInt32(links.WirePort), Protocol: corev1.ProtocolUDP,
+		Name: "wire", Port: contract.WirePort, TargetPort: intstr.FromInt32(contract.WirePort), Protocol: corev1.ProtocolUDP,
 	}}
 	return s
 }
@@ -148,8 +148,8 @@ func uniquePorts(lists ...[]lab.Port) []lab.Port {
 // checkPorts refuses published ports that the sidecar has itself.
 func (p *podRenderer) checkPorts(n *lab.Node) {
 	for _, port := range exposedPorts(n) {
-		sidecar := port.Protocol == "UDP" && (port.Container == links.WirePort || port.Container == links.MgmtPort || port.Container == links.VXLANPort) ||
-			port.Protocol == "TCP" && port.Container == links.StatusPort
+		sidecar := port.Protocol == "UDP" && (port.Container == contract.WirePort || port.Container == contract.MgmtPort || port.Container == contract.VXLANPort) ||
+			port.Protocol == "TCP" && port.Container == contract.StatusPort
 		if sidecar {
 			p.diags.Errorf(CodeReservedPort, n.Pos, "let the device listen on another port",
 				"node %q publishes port %d/%s, which is c9s' own on the Pod address", n.Name, port.Container, strings.ToLower(port.Protocol))
@@ -161,7 +161,7 @@ func (p *podRenderer) checkPorts(n *lab.Node) {
 func (r *renderer) aliasServices() map[string][]string {
 	taken := map[string]string{}
 	for _, n := range r.lab.Nodes {
-		taken[n.ID], taken[links.WireService(n.ID)] = n.Name, n.Name
+		taken[n.ID], taken[contract.WireService(n.ID)] = n.Name, n.Name
 	}
 	out := map[string][]string{}
 	for _, n := range r.lab.Nodes {

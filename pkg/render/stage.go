@@ -9,9 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
 )
 
 // resolvConf is where a node's own resolv.conf is in its folder.
@@ -52,15 +52,15 @@ type stager struct {
 func (p *podRenderer) stage() staged {
 	keys := map[string]bool{tlsFolder: true}
 	s := stager{podRenderer: p, public: newPacker(keys), secret: newPacker(keys)}
-	manifest := stage.Manifest{Version: stage.Version, Lab: p.lab.Name, Pod: p.pod.Name, Volumes: p.claimFolders()}
+	manifest := contract.Manifest{Version: contract.ManifestVersion, Lab: p.lab.Name, Pod: p.pod.Name, Volumes: p.claimFolders()}
 	out := staged{programs: map[string]bool{}, empty: !p.persistent && len(manifest.Volumes) == 0}
 	for _, m := range p.members {
-		node := stage.Node{Name: m.node.Name, ID: m.node.ID, Kind: m.node.Kind}
+		node := contract.ManifestNode{Name: m.node.Name, ID: m.node.ID, Kind: m.node.Kind}
 		for _, f := range m.plan.Files {
 			node.Entries = append(node.Entries, s.entry(m, f))
 		}
 		if p.ownResolvConf(m.node) {
-			node.Entries = append(node.Entries, s.content(m, stage.Entry{Path: resolvConf, Mode: 0o644}, resolvConfText(m.node.DNS), false))
+			node.Entries = append(node.Entries, s.content(m, contract.Entry{Path: resolvConf, Mode: 0o644}, resolvConfText(m.node.DNS), false))
 		}
 		node.Entries = append(node.Entries, missingFolders(m.plan)...)
 		node.Gate = p.gate(m.node)
@@ -80,16 +80,16 @@ func (p *podRenderer) stage() staged {
 }
 
 // finish makes the objects once everything is packed.
-func (out *staged) finish(s *stager, manifest stage.Manifest) {
+func (out *staged) finish(s *stager, manifest contract.Manifest) {
 	p := s.podRenderer
 	text := prettyJSON(manifest, 4)
 	out.digest = shortDigest(text)
-	out.plan = p.pod.Name + "-plan-" + shortDigest(stage.ManifestFile, text)
+	out.plan = p.pod.Name + "-plan-" + shortDigest(contract.ManifestFile, text)
 	out.configMaps = append(out.configMaps, &corev1.ConfigMap{
 		TypeMeta:   typeMeta("v1", "ConfigMap"),
 		ObjectMeta: p.nodeMeta(out.plan, p.pod.Name, p.primary),
 		Immutable:  new(true),
-		Data:       map[string]string{stage.ManifestFile: text},
+		Data:       map[string]string{contract.ManifestFile: text},
 	})
 	for _, bin := range s.public.bins {
 		name := p.pod.Name + "-files-" + bin.digest()
@@ -121,8 +121,8 @@ func (out *staged) finish(s *stager, manifest stage.Manifest) {
 }
 
 // entry stages one file, folder or link of a plan.
-func (s *stager) entry(m member, f plan.File) stage.Entry {
-	e := stage.Entry{Path: f.Path, Mode: stage.Mode(f.Mode), UID: f.UID, GID: f.GID, Dir: f.Dir, Link: f.Link, Seed: f.Seed}
+func (s *stager) entry(m member, f plan.File) contract.Entry {
+	e := contract.Entry{Path: f.Path, Mode: contract.Mode(f.Mode), UID: f.UID, GID: f.GID, Dir: f.Dir, Link: f.Link, Seed: f.Seed}
 	switch {
 	case f.Dir || f.Link != "":
 		return e
@@ -138,7 +138,7 @@ func (s *stager) entry(m member, f plan.File) stage.Entry {
 }
 
 // content packs data and completes e.
-func (s *stager) content(m member, e stage.Entry, data []byte, secret bool) stage.Entry {
+func (s *stager) content(m member, e contract.Entry, data []byte, secret bool) contract.Entry {
 	sum := sha256.Sum256(data)
 	e.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	e.Size = int64(len(data))
@@ -182,19 +182,19 @@ func (s *stager) certificate(n *lab.Node, key string) string {
 
 // missingFolders are the mounted folders that no file of the plan makes. Left
 // alone, the kubelet would make them with mode 0750.
-func missingFolders(p *plan.Plan) []stage.Entry {
+func missingFolders(p *plan.Plan) []contract.Entry {
 	have := map[string]bool{".": true, "": true}
 	for _, f := range p.Files {
 		for dir := f.Path; !have[dir]; dir = path.Dir(dir) {
 			have[dir] = true
 		}
 	}
-	var out []stage.Entry
+	var out []contract.Entry
 	for _, c := range p.Containers {
 		for _, m := range c.Mounts {
 			if !have[m.Path] {
 				have[m.Path] = true
-				out = append(out, stage.Entry{Path: m.Path, Mode: 0o755, Dir: true})
+				out = append(out, contract.Entry{Path: m.Path, Mode: 0o755, Dir: true})
 			}
 		}
 	}

@@ -9,9 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Names of the volumes that every Pod may have.
@@ -108,9 +106,9 @@ func configMapVolume(name string) corev1.VolumeSource {
 // directorySources are all ConfigMaps that the directory may come to fill, and
 // the controller's addresses: a growing lab never changes a Pod.
 var directorySources = func() []corev1.VolumeProjection {
-	names := []string{own.AddressesConfigMap}
-	for i := range links.DirectoryParts {
-		names = append(names, links.DirectoryName(i))
+	names := []string{contract.AddressesConfigMap}
+	for i := range contract.DirectoryParts {
+		names = append(names, contract.DirectoryName(i))
 	}
 	out := make([]corev1.VolumeProjection, len(names))
 	for i, name := range names {
@@ -193,8 +191,8 @@ func (p *podRenderer) anonymousVolume(container, target string) folder {
 // programMounts are what the device sees of the volume of its program.
 func programMounts(container string) []corev1.VolumeMount {
 	return []corev1.VolumeMount{
-		{Name: volumeState, MountPath: stage.HelperDir, SubPath: path.Join(stage.ExecDir, container), ReadOnly: true},
-		{Name: volumeState, MountPath: stage.HelperDir + "/run", SubPath: path.Join(stage.RunDir, container)},
+		{Name: volumeState, MountPath: contract.HelperDir, SubPath: path.Join(contract.ExecDir, container), ReadOnly: true},
+		{Name: volumeState, MountPath: contract.HelperDir + "/run", SubPath: path.Join(contract.RunDir, container)},
 	}
 }
 

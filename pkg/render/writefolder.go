@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // FolderResult tells what WriteFolder did, by sorted path.
@@ -165,17 +165,17 @@ func digest(data []byte) string {
 }
 
 func (w *folderWriter) readManifest() (map[string]string, error) {
-	data, err := w.root.ReadFile(own.FolderList)
+	data, err := w.root.ReadFile(contract.FolderList)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s in %s: %w", own.FolderList, w.dir, err)
+		return nil, fmt.Errorf("reading %s in %s: %w", contract.FolderList, w.dir, err)
 	}
-	out := own.ReadFolderList(data)
+	out := contract.ReadFolderList(data)
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		if !fs.ValidPath(name) || name == "." {
-			return nil, fmt.Errorf("%s in %s names %q, which is no path in the folder; remove that line", own.FolderList, w.dir, name)
+			return nil, fmt.Errorf("%s in %s names %q, which is no path in the folder; remove that line", contract.FolderList, w.dir, name)
 		}
 	}
 	return out, nil
@@ -191,8 +191,8 @@ func (w *folderWriter) writeManifest() error {
 		}
 		fmt.Fprintf(&b, "%s  %s\n", sum, name)
 	}
-	if have, err := w.root.ReadFile(own.FolderList); err == nil && bytes.Equal(have, b.Bytes()) {
+	if have, err := w.root.ReadFile(contract.FolderList); err == nil && bytes.Equal(have, b.Bytes()) {
 		return nil
 	}
-	return w.replace(own.FolderList, b.Bytes())
+	return w.replace(contract.FolderList, b.Bytes())
 }

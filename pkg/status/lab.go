@@ -12,9 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
@@ -112,7 +111,7 @@ type Link struct {
 type Facts struct {
 	Name, Namespace string
 	// Directory has every node of the lab.
-	Directory links.Directory
+	Directory contract.Directory
 	// Deployments are nil where they cannot be read; nodes without a Pod then
 	// have no reason.
 	Deployments []*appsv1.Deployment
@@ -129,7 +128,7 @@ func Compute(f Facts) Lab {
 	l := Lab{Version: Version, Name: f.Name, Namespace: f.Namespace, Nodes: []Node{}, Links: Links(f.Sidecars)}
 	pods := map[string]*corev1.Pod{}
 	for _, p := range f.Pods {
-		name := p.Labels[own.LabelPod]
+		name := p.Labels[contract.LabelPod]
 		if pods[name] == nil || Newer(p, pods[name]) {
 			pods[name] = p
 		}
@@ -140,10 +139,10 @@ func Compute(f Facts) Lab {
 	}
 	services := map[string]nodeServices{}
 	for _, s := range f.Services {
-		name := s.Annotations[own.AnnotationNodeName]
+		name := s.Annotations[contract.AnnotationNodeName]
 		of := services[name]
 		of.any = s
-		if s.Name == s.Labels[own.LabelNode] {
+		if s.Name == s.Labels[contract.LabelNode] {
 			of.expose = s
 		}
 		services[name] = of
@@ -167,7 +166,7 @@ func Newer(a, b *corev1.Pod) bool {
 // labels, which the Pod has of its primary only.
 type nodeServices struct{ expose, any *corev1.Service }
 
-func node(f Facts, n links.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod, services nodeServices) Node {
+func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod, services nodeServices) Node {
 	out := Node{Name: n.Name, Pod: n.Pod, IPv4: n.IPv4, IPv6: n.IPv6}
 	var events []corev1.Event
 	if pod != nil {
@@ -176,10 +175,10 @@ func node(f Facts, n links.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod,
 	p := Of(d, pod, events)
 	out.State, out.Restarts, out.Reason = p.State, p.Restarts, p.Cause()
 	if d != nil {
-		out.Kind, out.Source = d.Labels[own.LabelKind], d.Annotations[own.AnnotationSource]
+		out.Kind, out.Source = d.Labels[contract.LabelKind], d.Annotations[contract.AnnotationSource]
 	}
 	if s := services.any; s != nil {
-		out.Kind, out.Source = s.Labels[own.LabelKind], s.Annotations[own.AnnotationSource]
+		out.Kind, out.Source = s.Labels[contract.LabelKind], s.Annotations[contract.AnnotationSource]
 	}
 	out.Exposed = exposed(services.expose)
 	if pod == nil {
@@ -187,13 +186,13 @@ func node(f Facts, n links.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod,
 	}
 	out.PodName, out.Worker = pod.Name, pod.Spec.NodeName
 	if out.Kind == "" {
-		out.Kind = pod.Labels[own.LabelKind]
+		out.Kind = pod.Labels[contract.LabelKind]
 	}
 	if pod.Status.StartTime != nil {
 		out.Started = pod.Status.StartTime.Time
 	}
 	var containers map[string][]string
-	_ = json.Unmarshal([]byte(pod.Annotations[own.AnnotationContainers]), &containers)
+	_ = json.Unmarshal([]byte(pod.Annotations[contract.AnnotationContainers]), &containers)
 	for _, c := range pod.Spec.Containers {
 		if names := containers[n.Name]; len(names) > 0 && c.Name == names[0] {
 			out.Image = c.Image

@@ -11,25 +11,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/own"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
 func readyPod(name, node string) *corev1.Pod {
 	p := onWorker(inits(prepared, running(WireContainer)), devices(running(name)), with(corev1.PodReady, corev1.ConditionTrue, "", ""))
 	p.Name = name + "-1"
-	p.Labels = map[string]string{own.LabelPod: name, own.LabelKind: "linux"}
-	p.Annotations = map[string]string{own.AnnotationContainers: `{"` + node + `":["` + name + `"]}`}
+	p.Labels = map[string]string{contract.LabelPod: name, contract.LabelKind: "linux"}
+	p.Annotations = map[string]string{contract.AnnotationContainers: `{"` + node + `":["` + name + `"]}`}
 	p.Spec.Containers = []corev1.Container{{Name: name, Image: "frr:1"}}
 	return p
 }
 
 func nodeService(name, node, id, kind string) *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{own.LabelNode: id, own.LabelKind: kind},
-			Annotations: map[string]string{own.AnnotationNodeName: node, own.AnnotationSource: "topo.clab.yml:7"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{contract.LabelNode: id, contract.LabelKind: kind},
+			Annotations: map[string]string{contract.AnnotationNodeName: node, contract.AnnotationSource: "topo.clab.yml:7"}},
 		Spec: corev1.ServiceSpec{ClusterIP: "10.96.1.1"},
 	}
 }
@@ -43,11 +41,11 @@ func TestCompute(t *testing.T) {
 	balanced.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.9"}}
 	got := Compute(Facts{
 		Name: "demo", Namespace: "ns",
-		Directory:   links.Directory{Nodes: []links.DirectoryNode{{Name: "R1", Pod: "r1", IPv4: netip.MustParseAddr("172.20.20.2")}, {Name: "R2", Pod: "r2"}}},
+		Directory:   contract.Directory{Nodes: []contract.DirectoryNode{{Name: "R1", Pod: "r1", IPv4: netip.MustParseAddr("172.20.20.2")}, {Name: "R2", Pod: "r2"}}},
 		Deployments: []*appsv1.Deployment{deployment(1)},
 		Pods:        []*corev1.Pod{r1, old},
 		Services:    []*corev1.Service{nodeService("r1-wire", "R1", "r1", "frr"), balanced, nodeService("edge", "R1", "r1", "frr")},
-		Sidecars: map[string]api.Status{"r1": {Programs: []api.Program{{Node: "R1", Result: stage.Result{Steps: []stage.StepResult{
+		Sidecars: map[string]api.Status{"r1": {Programs: []api.Program{{Node: "R1", Result: contract.Result{Steps: []contract.StepResult{
 			{Index: 0}, {Index: 1, ExitCode: 2, Output: " no such file\n"}, {Index: 2, Running: true}, {Index: 3, Name: "hostname", User: true, Output: "R1\n"},
 		}}}}}},
 	})
@@ -71,10 +69,10 @@ func TestCompute(t *testing.T) {
 // the Pod has the kind of its primary only.
 func TestComputeSharedPod(t *testing.T) {
 	p := readyPod("sr1", "SR1")
-	p.Annotations[own.AnnotationContainers] = `{"SR1":["sr1-a","sr1-1"],"SNIFFER":["sniffer"]}`
+	p.Annotations[contract.AnnotationContainers] = `{"SR1":["sr1-a","sr1-1"],"SNIFFER":["sniffer"]}`
 	p.Spec.Containers = []corev1.Container{{Name: "sr1-a", Image: "sros:1"}, {Name: "sr1-1", Image: "sros:1"}, {Name: "sniffer", Image: "tools:1"}}
 	got := Compute(Facts{
-		Directory: links.Directory{Nodes: []links.DirectoryNode{{Name: "SNIFFER", Pod: "sr1"}, {Name: "SR1", Pod: "sr1"}}},
+		Directory: contract.Directory{Nodes: []contract.DirectoryNode{{Name: "SNIFFER", Pod: "sr1"}, {Name: "SR1", Pod: "sr1"}}},
 		Pods:      []*corev1.Pod{p},
 		Services:  []*corev1.Service{nodeService("sr1", "SR1", "sr1", "sros"), nodeService("sniffer-wire", "SNIFFER", "sniffer", "linux")},
 	})
@@ -95,7 +93,7 @@ func TestReasonsOfTheSidecar(t *testing.T) {
 	booting := readyPod("r2", "R2")
 	booting.Status.Conditions = nil
 	got := Compute(Facts{
-		Directory: links.Directory{Nodes: []links.DirectoryNode{{Name: "R1", Pod: "r1"}, {Name: "R2", Pod: "r2"}}},
+		Directory: contract.Directory{Nodes: []contract.DirectoryNode{{Name: "R1", Pod: "r1"}, {Name: "R2", Pod: "r2"}}},
 		Pods:      []*corev1.Pod{wiring, booting},
 		Sidecars:  map[string]api.Status{"r1": {StartupReason: "waits for R2"}, "r2": {ReadyReason: "R3 is not heard"}},
 	})

@@ -5,7 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/c9s-lab/c9s/pkg/render/own"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Trim keeps of a Pod or Deployment what its state is made of, as a transform of an
@@ -28,8 +28,8 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Labels:      kept(pod.Labels, own.LabelPod, own.LabelKind),
-			Annotations: kept(pod.Annotations, own.AnnotationContainers),
+			Labels:      kept(pod.Labels, contract.LabelPod, contract.LabelKind),
+			Annotations: kept(pod.Annotations, contract.AnnotationContainers),
 		},
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 func TestHelloRoundTrip(t *testing.T) {
@@ -255,7 +255,7 @@ func TestSalvage(t *testing.T) {
 }
 
 func TestImpairment(t *testing.T) {
-	count := func(cfg cable.Impairment) (lost, dup, corrupt, late int, delay time.Duration) {
+	count := func(cfg contract.Impairment) (lost, dup, corrupt, late int, delay time.Duration) {
 		m := newImpairer(cfg)
 		last := time.Duration(0)
 		for i := range 20_000 {
@@ -285,20 +285,20 @@ func TestImpairment(t *testing.T) {
 			t.Errorf("%s: %d instead of %d", what, got, want)
 		}
 	}
-	lost, dup, corrupt, _, delay := count(cable.Impairment{Loss: 1, Duplication: 2, Corruption: 5, DelayMS: 50, JitterMS: 10, Seed: 1})
+	lost, dup, corrupt, _, delay := count(contract.Impairment{Loss: 1, Duplication: 2, Corruption: 5, DelayMS: 50, JitterMS: 10, Seed: 1})
 	near("lost", lost, 200, 50)
 	near("duplicated", dup, 396, 70)
 	near("corrupted", corrupt, 990, 120)
 	near("delay, µs", int(delay/time.Microsecond), 50_000, 1500)
-	again, _, _, _, _ := count(cable.Impairment{Loss: 1, Duplication: 2, Corruption: 5, DelayMS: 50, JitterMS: 10, Seed: 1})
+	again, _, _, _, _ := count(contract.Impairment{Loss: 1, Duplication: 2, Corruption: 5, DelayMS: 50, JitterMS: 10, Seed: 1})
 	if again != lost {
 		t.Error("the same seed chose differently")
 	}
-	_, _, _, late, _ := count(cable.Impairment{Reordering: 10, DelayMS: 50, Seed: 1})
+	_, _, _, late, _ := count(contract.Impairment{Reordering: 10, DelayMS: 50, Seed: 1})
 	near("overtaking", late, 1800, 200) // of two in a row one overtakes
 
 	// 8 Mbit/s carry 1,000 bytes in 1 ms.
-	m := newImpairer(cable.Impairment{RateKbit: 8000})
+	m := newImpairer(contract.Impairment{RateKbit: 8000})
 	var v verdict
 	for range 100 {
 		v = m.decide(0, 1000, 0)
@@ -309,7 +309,7 @@ func TestImpairment(t *testing.T) {
 	if !m.decide(0, 1000, impairQueue).full {
 		t.Error("the queue has no end")
 	}
-	if impairs(&cable.Impairment{Seed: 4}) || !impairs(&cable.Impairment{Loss: 1}) {
+	if impairs(&contract.Impairment{Seed: 4}) || !impairs(&contract.Impairment{Loss: 1}) {
 		t.Error("impairs")
 	}
 }

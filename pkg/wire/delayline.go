@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // delayLimit bounds what waits in one direction, bytes.
@@ -54,7 +54,7 @@ func (h *packetHeap) Pop() any {
 }
 
 // newDelayLine starts one; pass and flush are called by its own goroutine.
-func newDelayLine(now func() time.Duration, cfg cable.Impairment, drops *dropCounters, pass func([]byte), flush func()) *delayLine {
+func newDelayLine(now func() time.Duration, cfg contract.Impairment, drops *dropCounters, pass func([]byte), flush func()) *delayLine {
 	d := &delayLine{now: now, pass: pass, flush: flush, drops: drops, imp: newImpairer(cfg),
 		kick: make(chan struct{}, 1), stop: make(chan struct{})}
 	d.done.Go(d.run)
@@ -62,7 +62,7 @@ func newDelayLine(now func() time.Duration, cfg cable.Impairment, drops *dropCou
 }
 
 // set changes the impairment; what waits leaves as it was decided.
-func (d *delayLine) set(cfg cable.Impairment) {
+func (d *delayLine) set(cfg contract.Impairment) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.imp.cfg != cfg {

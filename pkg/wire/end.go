@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // wireEnd is a wire that this Pod has. The datapath uses the atomics and the
 // fields of the receiver; all else belongs to the fabric's lock.
 type wireEnd struct {
-	id cable.WireID
+	id contract.WireID
 
 	path     atomic.Pointer[txPath]       // nil without a peer
 	out      atomic.Pointer[legOut]       // nil without a leg

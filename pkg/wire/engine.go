@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // The times of the control protocol.
@@ -51,7 +51,7 @@ type engine struct {
 	now  func() time.Duration
 	send func(to netip.AddrPort, b []byte)
 	// bits is what this end says of a wire in a heartbeat.
-	bits func(cable.WireID) uint8
+	bits func(contract.WireID) uint8
 	// changed is called when a peer's session, address, path MTU or wires are not
 	// what they were.
 	changed func(*peer)
@@ -89,7 +89,7 @@ func (e *engine) init() {
 }
 
 // setPeers says with whom there are wires. Sessions of others end, and they hear of it.
-func (e *engine) setPeers(wires map[string][]cable.WireID) {
+func (e *engine) setPeers(wires map[string][]contract.WireID) {
 	for name, p := range e.peers {
 		if _, ok := wires[name]; !ok {
 			e.leave(p)
@@ -360,7 +360,7 @@ func (e *engine) probeStart(s *session, now time.Duration) {
 
 // digest is a fingerprint of wire ids: hellos carry it, so that two Pods with
 // different ideas of their wires can tell.
-func digest(ids []cable.WireID) uint64 {
+func digest(ids []contract.WireID) uint64 {
 	h := sha256.New()
 	for _, id := range ids {
 		var b [4]byte

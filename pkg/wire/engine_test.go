@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // world joins engines by a network in memory, on a clock of its own.
@@ -37,14 +37,14 @@ func newWorld(t *testing.T) *world {
 func (w *world) node(pod, other, key string, at netip.AddrPort, epoch uint64) *engine {
 	e := &engine{lab: "lab", pod: pod, port: 14800, keys: deriveLab([]byte(key), "lab"), keyed: key != "", epoch: epoch, limit: 1500,
 		now: func() time.Duration { return w.clock }, drops: &dropCounters{},
-		bits:    func(cable.WireID) uint8 { return beatUp },
+		bits:    func(contract.WireID) uint8 { return beatUp },
 		changed: func(*peer) {}, moved: func(*peer) {},
 		send: func(to netip.AddrPort, b []byte) {
 			p := packet{at, to, append([]byte(nil), b...)}
 			w.queue, w.log = append(w.queue, p), append(w.log, p)
 		}}
 	e.init()
-	e.setPeers(map[string][]cable.WireID{other: {7}})
+	e.setPeers(map[string][]contract.WireID{other: {7}})
 	w.nodes[at] = e
 	return e
 }
@@ -345,11 +345,11 @@ func TestEncryptionMustAgree(t *testing.T) {
 func TestManyWiresInParts(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.node("a", "b", "k", addr(1), 100), w.node("b", "a", "k", addr(2), 200)
-	var ids []cable.WireID
+	var ids []contract.WireID
 	for i := range 700 {
-		ids = append(ids, cable.WireID(i+1))
+		ids = append(ids, contract.WireID(i+1))
 	}
-	a.setPeers(map[string][]cable.WireID{"b": ids})
+	a.setPeers(map[string][]contract.WireID{"b": ids})
 	know(a, "b", addr(2))
 	w.run(time.Second)
 	if n := len(b.peers["a"].remote); n != 700 {

@@ -14,8 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // settleTime is how long legs stay as they are after the start or after a wire was
@@ -45,7 +44,7 @@ type Fabric struct {
 
 	mu     sync.Mutex
 	eng    engine
-	wires  map[cable.WireID]*wireEnd
+	wires  map[contract.WireID]*wireEnd
 	old    []*wireEnd // to be taken apart
 	shrink bool       // the kernel refused a datagram as too big
 	// linkNews counts what linkLoop has taken.
@@ -66,10 +65,10 @@ func New(opt Options) (*Fabric, error) {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	if opt.Port == 0 {
-		opt.Port = links.WirePort
+		opt.Port = contract.WirePort
 	}
 	if opt.VXLANPort == 0 {
-		opt.VXLANPort = links.VXLANPort
+		opt.VXLANPort = contract.VXLANPort
 	}
 	if opt.Encrypt && len(opt.Key) == 0 {
 		return nil, errors.New("encrypting the wire needs a key")
@@ -77,7 +76,7 @@ func New(opt Options) (*Fabric, error) {
 	if n := max(len(opt.Lab), len(opt.Pod)); n > 255 {
 		return nil, errors.New("names of a lab or a Pod have at most 255 bytes")
 	}
-	f := &Fabric{opt: opt, base: time.Now(), batches: newBatchPool(), inbox: newBatchPool(), wires: map[cable.WireID]*wireEnd{},
+	f := &Fabric{opt: opt, base: time.Now(), batches: newBatchPool(), inbox: newBatchPool(), wires: map[contract.WireID]*wireEnd{},
 		kernel: make(chan struct{}, 1), ticks: make(chan struct{}, 1), resolve: make(chan struct{}, 1), changes: make(chan struct{}, 1)}
 	f.ctx, f.abort = context.WithCancel(context.Background())
 	var err error
@@ -193,7 +192,7 @@ func (f *Fabric) Set(wires []Wire) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen := map[cable.WireID]bool{}
+	seen := map[contract.WireID]bool{}
 	for _, want := range wires {
 		seen[want.ID] = true
 		w := f.wires[want.ID]
@@ -236,7 +235,7 @@ func (f *Fabric) forget(w *wireEnd) {
 
 // updatePeers tells the engine who shares wires with this Pod.
 func (f *Fabric) updatePeers() {
-	peers := map[string][]cable.WireID{}
+	peers := map[string][]contract.WireID{}
 	for id, w := range f.wires {
 		if !w.local() {
 			peers[w.want.PeerPod] = append(peers[w.want.PeerPod], id)
@@ -321,7 +320,7 @@ func (f *Fabric) peerChanged(p *peer) {
 }
 
 // beatBits is what the peer hears of a wire, under the lock.
-func (f *Fabric) beatBits(id cable.WireID) (bits uint8) {
+func (f *Fabric) beatBits(id contract.WireID) (bits uint8) {
 	w := f.wires[id]
 	if w == nil {
 		return 0

@@ -18,7 +18,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // two makes two Pods with wire 1 between them, up.
@@ -363,7 +363,7 @@ func TestSetLeavesOthersAlone(t *testing.T) {
 		if i%2 == 0 {
 			wires = wires[:1]
 		} else {
-			wires[1].Impairment = &cable.Impairment{DelayMS: float64(i)}
+			wires[1].Impairment = &contract.Impairment{DelayMS: float64(i)}
 		}
 		fatal(t, a.fabric.Set(wires))
 		for range 10 {
@@ -419,7 +419,7 @@ func TestVXLANLiveSwitch(t *testing.T) {
 		fatal(t, a.fabric.Set(a.wires))
 		check(DatapathUDP)
 		a.wires[0].Datapath = DatapathAuto
-		a.wires[0].Impairment = &cable.Impairment{DelayMS: 1}
+		a.wires[0].Impairment = &contract.Impairment{DelayMS: 1}
 		fatal(t, a.fabric.Set(a.wires))
 		check(DatapathUDP)
 		a.wires[0].Impairment = nil
@@ -445,7 +445,7 @@ func TestLocalImpaired(t *testing.T) {
 	veth(t, a.ns, "legy", other, "eth1", 1500)
 	a.dev.addr(t, "eth1", "192.168.1.1/24")
 	other.addr(t, "eth1", "192.168.1.2/24")
-	a.wires = []Wire{{ID: 1, Leg: "legx", LocalLeg: "legy", MTU: 1500, Impairment: &cable.Impairment{DelayMS: 20}, ReverseImpairment: &cable.Impairment{DelayMS: 10}}}
+	a.wires = []Wire{{ID: 1, Leg: "legx", LocalLeg: "legy", MTU: 1500, Impairment: &contract.Impairment{DelayMS: 20}, ReverseImpairment: &contract.Impairment{DelayMS: 10}}}
 	a.start()
 	waitUp(t, 1, a)
 	p := a.dev.pinger(t)
@@ -476,7 +476,7 @@ func TestLocalImpaired(t *testing.T) {
 
 // One percent of loss is one percent of the packets, of super-frames too.
 func TestImpairedWire(t *testing.T) {
-	_, a, b := two(t, 1500, 1500, false, nil, func(w *Wire) { w.Impairment = &cable.Impairment{Loss: 1, Seed: 7} })
+	_, a, b := two(t, 1500, 1500, false, nil, func(w *Wire) { w.Impairment = &contract.Impairment{Loss: 1, Seed: 7} })
 	if err := transfer(t, a.dev, b.dev, "192.168.1.2", 8<<20); err != nil {
 		t.Error(err)
 	}
@@ -513,7 +513,7 @@ func TestNoLeaks(t *testing.T) {
 	for i := range 300 {
 		wires := slices.Clone(a.wires)
 		wires = slices.Delete(wires, i%4, i%4+1)
-		wires[i%3].Impairment = &cable.Impairment{DelayMS: 1}
+		wires[i%3].Impairment = &contract.Impairment{DelayMS: 1}
 		fatal(t, a.fabric.Set(wires))
 		if i%10 == 0 {
 			time.Sleep(5 * time.Millisecond)

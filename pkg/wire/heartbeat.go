@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // What a heartbeat says about one wire.
@@ -23,7 +23,7 @@ const beatMaxWires = 256
 
 // beatWire is a wire in a heartbeat.
 type beatWire struct {
-	id   cable.WireID
+	id   contract.WireID
 	bits uint8
 }
 
@@ -97,7 +97,7 @@ func parseHeartbeat(b, key []byte) (*heartbeat, error) {
 	}
 	for i := range h.wires {
 		v := binary.BigEndian.Uint32(b[beatFixed+4*i:])
-		h.wires[i] = beatWire{id: cable.WireID(v >> 8), bits: uint8(v)}
+		h.wires[i] = beatWire{id: contract.WireID(v >> 8), bits: uint8(v)}
 	}
 	return h, nil
 }

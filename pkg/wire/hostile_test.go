@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // hostile is a stranger on the underlay.
@@ -206,7 +206,7 @@ func TestVXLANStranger(t *testing.T) {
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 			fatal(t, err)
 			defer unix.Close(fd)
-			fatal(t, unix.Sendto(fd, append([]byte{8, 0, 0, 0, 0, 0, vni, 0}, frame...), 0, &unix.SockaddrInet4{Port: links.VXLANPort, Addr: b.addr.As4()}))
+			fatal(t, unix.Sendto(fd, append([]byte{8, 0, 0, 0, 0, 0, vni, 0}, frame...), 0, &unix.SockaddrInet4{Port: contract.VXLANPort, Addr: b.addr.As4()}))
 		})
 	}
 	inject(mallory, 1)

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 const (
@@ -29,13 +29,13 @@ type verdict struct {
 // impairer makes the choices of one direction. The same seed makes the same
 // choices for the same packets: every packet draws the same number of times.
 type impairer struct {
-	cfg  cable.Impairment
+	cfg  contract.Impairment
 	rng  *rand.Rand
 	free time.Duration // when the rate's line is free
 	last time.Duration // when the last packet in order leaves
 }
 
-func newImpairer(cfg cable.Impairment) *impairer {
+func newImpairer(cfg contract.Impairment) *impairer {
 	seed := uint64(cfg.Seed)
 	if seed == 0 {
 		seed = rand.Uint64()
@@ -86,11 +86,11 @@ func (m *impairer) decide(now time.Duration, size, waiting int) verdict {
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 // impairs tells whether an impairment does anything.
-func impairs(i *cable.Impairment) bool {
+func impairs(i *contract.Impairment) bool {
 	if i == nil {
 		return false
 	}
 	with := *i
 	with.Seed = 0
-	return with != cable.Impairment{}
+	return with != contract.Impairment{}
 }

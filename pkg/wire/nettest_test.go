@@ -17,7 +17,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // needRoot skips what makes network namespaces.
@@ -199,7 +199,7 @@ func (p *testPod) setAddr(n int) {
 func (l *testLab) wire(id int, a, b *testPod, mtu int, edit func(*Wire)) {
 	for _, e := range [][2]*testPod{{a, b}, {b, a}} {
 		p, peer := e[0], e[1]
-		w := Wire{ID: cable.WireID(id), PeerPod: peer.name, Leg: fmt.Sprintf("leg%d", id), MTU: mtu, Datapath: DatapathUDP}
+		w := Wire{ID: contract.WireID(id), PeerPod: peer.name, Leg: fmt.Sprintf("leg%d", id), MTU: mtu, Datapath: DatapathUDP}
 		dev := fmt.Sprintf("eth%d", id)
 		if a == b {
 			l.t.Fatal("use local wires")

@@ -5,7 +5,7 @@ package wire
 import (
 	"sync/atomic"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // outs is where frames for leg i go. The receiver uses the first.
@@ -69,7 +69,7 @@ func (f *Fabric) relay(w *wireEnd, i int) func(m *mover, vnet, frame []byte) {
 func (k *kernelWorker) lines(w *wireEnd) {
 	f := k.f
 	f.mu.Lock()
-	wants := [2]*cable.Impairment{w.want.Impairment, w.want.ReverseImpairment}
+	wants := [2]*contract.Impairment{w.want.Impairment, w.want.ReverseImpairment}
 	f.mu.Unlock()
 	for i, want := range wants {
 		d := w.line[i].Load()

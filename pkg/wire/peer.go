@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // peer is another Pod with which this one has wires.
 type peer struct {
 	name  string
-	wires []cable.WireID // sorted
+	wires []contract.WireID // sorted
 	// addrs are where the resolver sees it; last is where it last proved to be.
 	addrs []netip.Addr
 	last  netip.AddrPort
@@ -27,9 +27,9 @@ type peer struct {
 
 	// remote is what the peer's last heartbeat said about the wires; known after
 	// the first of a session.
-	remote  map[cable.WireID]uint8
+	remote  map[contract.WireID]uint8
 	known   bool
-	partial map[cable.WireID]uint8 // of a heartbeat in several parts
+	partial map[contract.WireID]uint8 // of a heartbeat in several parts
 	part    uint8
 
 	// repeats are the times at which an urgent heartbeat is sent again.
@@ -70,7 +70,7 @@ func (p *peer) candidates(port uint16) []netip.AddrPort {
 // picture of them changed.
 func (p *peer) take(h *heartbeat) bool {
 	if h.part == 0 {
-		p.partial = make(map[cable.WireID]uint8, len(h.wires))
+		p.partial = make(map[contract.WireID]uint8, len(h.wires))
 	} else if p.partial == nil || h.part != p.part+1 {
 		p.partial = nil // a part is missing; the next heartbeat is soon
 		return false

@@ -3,7 +3,7 @@ package wire
 import (
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Status is what a fabric does now.
@@ -24,9 +24,9 @@ type Status struct {
 
 // WireStatus is the state of one wire.
 type WireStatus struct {
-	ID      cable.WireID `json:"id"`
-	PeerPod string       `json:"peerPod,omitempty"`
-	Peer    string       `json:"peer,omitempty"` // address and port
+	ID      contract.WireID `json:"id"`
+	PeerPod string          `json:"peerPod,omitempty"`
+	Peer    string          `json:"peer,omitempty"` // address and port
 	// PeerEpoch is the peer's Epoch, 0 without a session.
 	PeerEpoch uint64 `json:"peerEpoch,omitempty"`
 	Leg       string `json:"leg"`
@@ -50,10 +50,10 @@ type WireStatus struct {
 	PathMTU int `json:"pathMtu,omitempty"`
 	// The counters are of the udp and local datapaths; a super-frame counts as
 	// one. For vxlan the kernel counts, at device c9sv<id>.
-	TxFrames   uint64            `json:"txFrames"`
-	TxBytes    uint64            `json:"txBytes"`
-	RxFrames   uint64            `json:"rxFrames"`
-	RxBytes    uint64            `json:"rxBytes"`
-	Drops      map[string]uint64 `json:"drops,omitempty"`
-	Impairment *cable.Impairment `json:"impairment,omitempty"`
+	TxFrames   uint64               `json:"txFrames"`
+	TxBytes    uint64               `json:"txBytes"`
+	RxFrames   uint64               `json:"rxFrames"`
+	RxBytes    uint64               `json:"rxBytes"`
+	Drops      map[string]uint64    `json:"drops,omitempty"`
+	Impairment *contract.Impairment `json:"impairment,omitempty"`
 }

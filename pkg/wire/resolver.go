@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 const (
@@ -109,7 +109,7 @@ func (d *DNSResolver) Lookup(ctx context.Context, pod string) ([]netip.Addr, err
 		dialer := &net.Dialer{Timeout: 2 * time.Second, Control: MarkSocket(d.Mark)}
 		d.resolver = &net.Resolver{PreferGo: true, Dial: dialer.DialContext}
 	})
-	name := links.WireService(pod)
+	name := contract.WireService(pod)
 	if d.Namespace != "" {
 		name += "." + d.Namespace
 	}
@@ -166,12 +166,12 @@ func (r *FileResolver) Lookup(_ context.Context, pod string) ([]netip.Addr, erro
 		if err != nil {
 			return nil, err
 		}
-		var file links.Addresses
+		var file contract.Addresses
 		if err := json.Unmarshal(b, &file); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", r.Path, err)
 		}
-		if file.Version != links.AddressesVersion {
-			return nil, fmt.Errorf("%s: version %q is not %q", r.Path, file.Version, links.AddressesVersion)
+		if file.Version != contract.AddressesVersion {
+			return nil, fmt.Errorf("%s: version %q is not %q", r.Path, file.Version, contract.AddressesVersion)
 		}
 		r.pods, r.stamp, r.size = file.Pods, st.ModTime(), st.Size()
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // soak is four Pods, each joined to every other one, that are changed, moved,
@@ -142,7 +142,7 @@ func (s *soak) change() {
 		s.edit(s.end(1, 2, 3), func(w *Wire) {
 			w.Impairment = nil
 			if s.rng.IntN(2) == 0 {
-				w.Impairment = &cable.Impairment{DelayMS: 1, Loss: 0.5, Duplication: 0.5}
+				w.Impairment = &contract.Impairment{DelayMS: 1, Loss: 0.5, Duplication: 0.5}
 			}
 		})
 	case n < 60:

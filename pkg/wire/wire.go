@@ -13,7 +13,7 @@ import (
 	"log/slog"
 	"net/netip"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Options are the settings of a Fabric that do not change while it runs.
@@ -65,7 +65,7 @@ const (
 
 // Wire is the desired state of one wire's end, or of a wire inside the Pod.
 type Wire struct {
-	ID      cable.WireID
+	ID      contract.WireID
 	PeerPod string
 	// Leg is this end's leg: the sidecar's side of the veth pair whose other side
 	// the device has. A new LegIndex means that it was made anew; 0 looks it up.
@@ -83,8 +83,8 @@ type Wire struct {
 	Plain bool
 	// Impairment of what this end sends (from Leg to LocalLeg), nil for none;
 	// ReverseImpairment of what LocalLeg sends.
-	Impairment        *cable.Impairment
-	ReverseImpairment *cable.Impairment
+	Impairment        *contract.Impairment
+	ReverseImpairment *contract.Impairment
 }
 
 // maxWireID is the greatest that fits a VXLAN's number (RFC 7348, 5).
@@ -96,7 +96,7 @@ func check(wires []Wire) error {
 	bad := func(w Wire, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("wire %d: %s", w.ID, fmt.Sprintf(format, args...)))
 	}
-	ids, legs := map[cable.WireID]bool{}, map[string]cable.WireID{}
+	ids, legs := map[contract.WireID]bool{}, map[string]contract.WireID{}
 	for _, w := range wires {
 		if w.ID < 1 || w.ID > maxWireID {
 			bad(w, "the id is not within 1 and %d", maxWireID)

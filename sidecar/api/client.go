@@ -12,8 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // maxStatus bounds what is read of a status, in bytes.
@@ -37,7 +36,7 @@ func Fetch(ctx context.Context, client *http.Client, at netip.Addr) (Status, err
 }
 
 // Over asks the sidecar at an address whether a stage of one of its nodes is over.
-func Over(ctx context.Context, client *http.Client, at netip.Addr, w stage.WaitFor) (bool, error) {
+func Over(ctx context.Context, client *http.Client, at netip.Addr, w contract.WaitFor) (bool, error) {
 	resp, err := get(ctx, client, at, PathStages, url.Values{"pod": {w.Pod}, "node": {w.Node}, "stage": {w.Stage}})
 	if err != nil {
 		return false, err
@@ -53,7 +52,7 @@ func Over(ctx context.Context, client *http.Client, at netip.Addr, w stage.WaitF
 }
 
 func get(ctx context.Context, client *http.Client, at netip.Addr, path string, query url.Values) (*http.Response, error) {
-	u := url.URL{Scheme: "http", Host: net.JoinHostPort(at.String(), strconv.Itoa(links.StatusPort)), Path: path, RawQuery: query.Encode()}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(at.String(), strconv.Itoa(contract.StatusPort)), Path: path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err

@@ -6,8 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/wire"
 )
 
@@ -94,9 +93,9 @@ type Interface struct {
 	Kind string `json:"kind"`
 	// Wire is the number of its wire or of its local link, PeerNode and
 	// PeerInterface name the far end; none of them for other kinds.
-	Wire          cable.WireID `json:"wire,omitempty"`
-	PeerNode      string       `json:"peerNode,omitempty"`
-	PeerInterface string       `json:"peerInterface,omitempty"`
+	Wire          contract.WireID `json:"wire,omitempty"`
+	PeerNode      string          `json:"peerNode,omitempty"`
+	PeerInterface string          `json:"peerInterface,omitempty"`
 	// State is made, held (waiting for other nodes), elsewhere (the device moved
 	// it to a namespace of its own) or failed.
 	State string `json:"state"`
@@ -121,7 +120,7 @@ const (
 
 // Program is how far the commands in one device container are.
 type Program struct {
-	Node      string       `json:"node"`
-	Container string       `json:"container"`
-	Result    stage.Result `json:"result"`
+	Node      string          `json:"node"`
+	Container string          `json:"container"`
+	Result    contract.Result `json:"result"`
 }

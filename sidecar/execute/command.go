@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // notFound is a shell's exit code for a command that does not exist (POSIX.1-2017,
@@ -22,7 +22,7 @@ const notFound = 127
 
 // command runs a command. One that is to be detached, or that does not end in
 // time, goes on while the next step begins, and reports when it ends.
-func (r *runner) command(ctx context.Context, index int, run stage.Run) error {
+func (r *runner) command(ctx context.Context, index int, run contract.Run) error {
 	if len(run.Argv) == 0 {
 		return r.results.outcome(index, errors.New("no command"))
 	}
@@ -33,15 +33,15 @@ func (r *runner) command(ctx context.Context, index int, run stage.Run) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	// A command may leave a server behind that holds its streams.
 	cmd.WaitDelay = time.Second
-	r.results.set(stage.StepResult{Index: index, Running: true})
+	r.results.set(contract.StepResult{Index: index, Running: true})
 	if err := cmd.Start(); err != nil {
-		r.results.set(stage.StepResult{Index: index, ExitCode: notFound, Error: err.Error()})
+		r.results.set(contract.StepResult{Index: index, ExitCode: notFound, Error: err.Error()})
 		return err
 	}
 	ended := make(chan error, 1)
 	go func() {
 		err := waitError(cmd.Wait())
-		res := stage.StepResult{Index: index, ExitCode: cmd.ProcessState.ExitCode(), Output: output.String()}
+		res := contract.StepResult{Index: index, ExitCode: cmd.ProcessState.ExitCode(), Output: output.String()}
 		if err != nil {
 			res.Error = err.Error()
 		}
@@ -57,7 +57,7 @@ func (r *runner) command(ctx context.Context, index int, run stage.Run) error {
 	case err := <-ended:
 		return err
 	case <-patience.C:
-		r.results.set(stage.StepResult{Index: index, Running: true, Output: output.String(),
+		r.results.set(contract.StepResult{Index: index, Running: true, Output: output.String(),
 			Error: fmt.Sprintf("still running after %s; the next step has begun", r.patience)})
 		return nil
 	case <-ctx.Done():
@@ -77,13 +77,13 @@ func waitError(err error) error {
 const tryTimeout = 30 * time.Second
 
 // wait repeats a command until it answers as expected.
-func (r *runner) wait(ctx context.Context, index int, w stage.Wait) error {
+func (r *runner) wait(ctx context.Context, index int, w contract.Wait) error {
 	if w.TimeoutSeconds > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(w.TimeoutSeconds)*time.Second)
 		defer cancel()
 	}
-	last := stage.StepResult{Index: index, Running: true}
+	last := contract.StepResult{Index: index, Running: true}
 	r.results.set(last)
 	for first := true; ; first = false {
 		res, ok := try(ctx, w)
@@ -114,9 +114,9 @@ func (r *runner) wait(ctx context.Context, index int, w stage.Wait) error {
 }
 
 // try runs a wait's command once.
-func try(ctx context.Context, w stage.Wait) (stage.StepResult, bool) {
+func try(ctx context.Context, w contract.Wait) (contract.StepResult, bool) {
 	if len(w.Argv) == 0 {
-		return stage.StepResult{Error: "no command"}, true
+		return contract.StepResult{Error: "no command"}, true
 	}
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
@@ -130,7 +130,7 @@ func try(ctx context.Context, w stage.Wait) (stage.StepResult, bool) {
 	out := &tail{}
 	out.Write(stdout.Bytes())
 	out.Write(stderr.Bytes())
-	res := stage.StepResult{Output: out.String()}
+	res := contract.StepResult{Output: out.String()}
 	if cmd.ProcessState != nil {
 		res.ExitCode = cmd.ProcessState.ExitCode()
 	}
@@ -162,7 +162,7 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // write puts a payload into the device's file system. The file is written in
 // place: it may be a mount, which cannot be replaced.
-func (r *runner) write(w stage.Write) error {
+func (r *runner) write(w contract.Write) error {
 	if err := os.MkdirAll(filepath.Dir(w.Path), 0o755); err != nil {
 		return err
 	}

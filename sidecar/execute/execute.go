@@ -13,8 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Patience is how long a command may take before it is left to itself and the
@@ -50,17 +49,17 @@ func Main(ctx context.Context, o Options) error {
 	return r.run(ctx)
 }
 
-func load(file string) (*stage.Program, error) {
+func load(file string) (*contract.Program, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var p stage.Program
+	var p contract.Program
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if p.Version != stage.ProgramVersion {
-		return nil, fmt.Errorf("%s has version %q, this helper knows %q", file, p.Version, stage.ProgramVersion)
+	if p.Version != contract.ProgramVersion {
+		return nil, fmt.Errorf("%s has version %q, this helper knows %q", file, p.Version, contract.ProgramVersion)
 	}
 	return &p, nil
 }
@@ -76,24 +75,24 @@ func background(steps string) error {
 
 // runner runs one program.
 type runner struct {
-	program  *stage.Program
+	program  *contract.Program
 	dir      string
 	patience time.Duration
 	stages   string
 	results  *recorder
 }
 
-func newRunner(o Options, p *stage.Program) *runner {
+func newRunner(o Options, p *contract.Program) *runner {
 	dir := filepath.Dir(o.Steps)
 	r := &runner{
 		program: p, dir: dir, patience: o.Patience, stages: o.Stages,
-		results: newRecorder(filepath.Join(dir, stage.RunDir, stage.ResultFile), p.Steps),
+		results: newRecorder(filepath.Join(dir, contract.RunDir, contract.ResultFile), p.Steps),
 	}
 	if r.patience == 0 {
 		r.patience = Patience
 	}
 	if r.stages == "" {
-		r.stages = fmt.Sprintf("http://127.0.0.1:%d/stages", links.StatusPort)
+		r.stages = fmt.Sprintf("http://127.0.0.1:%d/stages", contract.StatusPort)
 	}
 	return r
 }
@@ -113,7 +112,7 @@ func (r *runner) run(ctx context.Context) error {
 	return nil
 }
 
-func (r *runner) step(ctx context.Context, i int, s stage.Step) error {
+func (r *runner) step(ctx context.Context, i int, s contract.Step) error {
 	switch {
 	case s.Run != nil:
 		return r.command(ctx, i, *s.Run)

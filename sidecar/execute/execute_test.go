@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // node is a container's folder of the helper.
@@ -21,27 +21,27 @@ type node struct {
 	dir string
 }
 
-func newNode(t *testing.T, strict bool, steps ...stage.Step) (node, Options) {
+func newNode(t *testing.T, strict bool, steps ...contract.Step) (node, Options) {
 	t.Helper()
 	n := node{t, t.TempDir()}
-	data, err := json.Marshal(stage.Program{Version: stage.ProgramVersion, Node: "R1", Strict: strict, Steps: steps})
+	data, err := json.Marshal(contract.Program{Version: contract.ProgramVersion, Node: "R1", Strict: strict, Steps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(n.dir, stage.ProgramFile)
+	file := filepath.Join(n.dir, contract.ProgramFile)
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(n.dir, stage.RunDir), 0o777); err != nil {
+	if err := os.Mkdir(filepath.Join(n.dir, contract.RunDir), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	return n, Options{Steps: file, Foreground: true}
 }
 
-func (n node) result() stage.Result {
+func (n node) result() contract.Result {
 	n.Helper()
-	var r stage.Result
-	data, err := os.ReadFile(filepath.Join(n.dir, stage.RunDir, stage.ResultFile))
+	var r contract.Result
+	data, err := os.ReadFile(filepath.Join(n.dir, contract.RunDir, contract.ResultFile))
 	if err == nil {
 		err = json.Unmarshal(data, &r)
 	}
@@ -51,7 +51,7 @@ func (n node) result() stage.Result {
 	return r
 }
 
-func sh(script string) *stage.Run { return &stage.Run{Argv: []string{"/bin/sh", "-c", script}} }
+func sh(script string) *contract.Run { return &contract.Run{Argv: []string{"/bin/sh", "-c", script}} }
 
 func TestSteps(t *testing.T) {
 	t.Parallel()
@@ -60,16 +60,16 @@ func TestSteps(t *testing.T) {
 	once := filepath.Join(t.TempDir(), "once")
 	hangs := "[ -e " + once + " ] && exec sleep 600; echo ok; echo no >&2; >" + once
 	n, o := newNode(t, false,
-		stage.Step{Run: sh("echo out; echo err >&2")},
-		stage.Step{Run: sh("exit 3")},
-		stage.Step{Run: &stage.Run{Argv: []string{"no-such-command"}}},
-		stage.Step{Run: &stage.Run{Argv: []string{"/bin/cat"}, Input: "typed"}},
-		stage.Step{Write: &stage.Write{Path: target, Mode: 0o640, Payload: "payload-0"}},
-		stage.Step{Over: "configure"},
-		stage.Step{Wait: &stage.Wait{Argv: []string{"/bin/sh", "-c", "echo ready; exit 1"}, Contains: "ready", IntervalSeconds: 1}},
-		stage.Step{Wait: &stage.Wait{Argv: []string{"/bin/false"}, IntervalSeconds: 1, TimeoutSeconds: 1}},
-		stage.Step{Wait: &stage.Wait{Argv: []string{"/bin/sh", "-c", "echo ok; echo no >&2"}, Contains: "ok", EmptyStderr: true, IntervalSeconds: 60, TimeoutSeconds: 5}},
-		stage.Step{Wait: &stage.Wait{Argv: []string{"/bin/sh", "-c", hangs}, Contains: "ok", EmptyStderr: true, IntervalSeconds: 1, TimeoutSeconds: 5}},
+		contract.Step{Run: sh("echo out; echo err >&2")},
+		contract.Step{Run: sh("exit 3")},
+		contract.Step{Run: &contract.Run{Argv: []string{"no-such-command"}}},
+		contract.Step{Run: &contract.Run{Argv: []string{"/bin/cat"}, Input: "typed"}},
+		contract.Step{Write: &contract.Write{Path: target, Mode: 0o640, Payload: "payload-0"}},
+		contract.Step{Over: "configure"},
+		contract.Step{Wait: &contract.Wait{Argv: []string{"/bin/sh", "-c", "echo ready; exit 1"}, Contains: "ready", IntervalSeconds: 1}},
+		contract.Step{Wait: &contract.Wait{Argv: []string{"/bin/false"}, IntervalSeconds: 1, TimeoutSeconds: 1}},
+		contract.Step{Wait: &contract.Wait{Argv: []string{"/bin/sh", "-c", "echo ok; echo no >&2"}, Contains: "ok", EmptyStderr: true, IntervalSeconds: 60, TimeoutSeconds: 5}},
+		contract.Step{Wait: &contract.Wait{Argv: []string{"/bin/sh", "-c", hangs}, Contains: "ok", EmptyStderr: true, IntervalSeconds: 1, TimeoutSeconds: 5}},
 	)
 	if err := os.WriteFile(filepath.Join(n.dir, "payload-0"), []byte("hello"), 0o444); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestSteps(t *testing.T) {
 	if !r.Done || len(r.Over) != 1 || r.Over[0] != "configure" {
 		t.Errorf("done %v, over %v", r.Done, r.Over)
 	}
-	for i, want := range []stage.StepResult{
+	for i, want := range []contract.StepResult{
 		{Index: 0, Output: "out\nerr\n"},
 		{Index: 1, ExitCode: 3, Error: "exit status 3"},
 		{Index: 2, ExitCode: 127, Error: "not found"},
@@ -105,7 +105,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestStrictEndsWithTheFirstFailure(t *testing.T) {
-	n, o := newNode(t, true, stage.Step{Name: "break", Run: sh("exit 3")}, stage.Step{Run: sh("true")})
+	n, o := newNode(t, true, contract.Step{Name: "break", Run: sh("exit 3")}, contract.Step{Run: sh("true")})
 	o.Foreground = false // the hook itself
 	err := Main(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "break") {
@@ -122,10 +122,10 @@ func TestCommandThatTakesItsTime(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	wait := "while ! [ -e " + gate + " ]; do sleep 0.05; done; echo late"
 	n, o := newNode(t, false,
-		stage.Step{Run: sh(wait)},
-		stage.Step{Run: &stage.Run{Argv: []string{"/bin/sh", "-c", wait}, Detach: true}},
-		stage.Step{Run: sh("echo after")},
-		stage.Step{Run: sh("sleep 600 & echo server started")}, // a child keeps the streams
+		contract.Step{Run: sh(wait)},
+		contract.Step{Run: &contract.Run{Argv: []string{"/bin/sh", "-c", wait}, Detach: true}},
+		contract.Step{Run: sh("echo after")},
+		contract.Step{Run: sh("sleep 600 & echo server started")}, // a child keeps the streams
 	)
 	o.Patience = 10 * time.Second // the last step takes one
 	if err := Main(t.Context(), o); err != nil {
@@ -165,7 +165,7 @@ func TestWaitForOthers(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer server.Close()
-	n, o := newNode(t, false, stage.Step{WaitFor: []stage.WaitFor{{Node: "R2", Pod: "r2", Stage: "healthy"}}}, stage.Step{Over: "configure"})
+	n, o := newNode(t, false, contract.Step{WaitFor: []contract.WaitFor{{Node: "R2", Pod: "r2", Stage: "healthy"}}}, contract.Step{Over: "configure"})
 	o.Stages = server.URL
 	if err := Main(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestWaitForOthers(t *testing.T) {
 
 func TestSession(t *testing.T) {
 	script := `printf 'router> '; while read line; do echo "did $line on $(tty)"; printf 'router> '; done; exit 4`
-	n, o := newNode(t, false, stage.Step{CLI: &stage.CLI{Argv: []string{"/bin/sh", "-c", script}, Lines: []string{"enable", "configure"}}})
+	n, o := newNode(t, false, contract.Step{CLI: &contract.CLI{Argv: []string{"/bin/sh", "-c", script}, Lines: []string{"enable", "configure"}}})
 	if err := Main(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestSession(t *testing.T) {
 
 func TestEndedFromOutside(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, o := newNode(t, false, stage.Step{Wait: &stage.Wait{Argv: []string{"/bin/false"}, IntervalSeconds: 60}})
+	_, o := newNode(t, false, contract.Step{Wait: &contract.Wait{Argv: []string{"/bin/false"}, IntervalSeconds: 60}})
 	time.AfterFunc(200*time.Millisecond, cancel)
 	if err := Main(ctx, o); err == nil {
 		t.Error("no error")

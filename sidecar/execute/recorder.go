@@ -8,7 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // keepOutput is how much of a command's output is kept, in bytes: its end.
@@ -19,23 +19,23 @@ const keepOutput = 4 << 10
 type recorder struct {
 	file string
 	// steps are the program's, whose names the results carry.
-	steps []stage.Step
+	steps []contract.Step
 	mu    sync.Mutex
-	r     stage.Result
+	r     contract.Result
 }
 
-func newRecorder(file string, steps []stage.Step) *recorder {
-	return &recorder{file: file, steps: steps, r: stage.Result{Version: stage.ResultVersion}}
+func newRecorder(file string, steps []contract.Step) *recorder {
+	return &recorder{file: file, steps: steps, r: contract.Result{Version: contract.ResultVersion}}
 }
 
 // set records the present outcome of a step.
-func (rec *recorder) set(s stage.StepResult) {
+func (rec *recorder) set(s contract.StepResult) {
 	if s.Index < len(rec.steps) {
 		s.Name, s.User = rec.steps[s.Index].Name, rec.steps[s.Index].User
 	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	i := slices.IndexFunc(rec.r.Steps, func(old stage.StepResult) bool { return old.Index == s.Index })
+	i := slices.IndexFunc(rec.r.Steps, func(old contract.StepResult) bool { return old.Index == s.Index })
 	if i < 0 {
 		rec.r.Steps = append(rec.r.Steps, s)
 	} else {
@@ -46,7 +46,7 @@ func (rec *recorder) set(s stage.StepResult) {
 
 // outcome records a step that runs nothing, and returns its error.
 func (rec *recorder) outcome(index int, err error) error {
-	s := stage.StepResult{Index: index}
+	s := contract.StepResult{Index: index}
 	if err != nil {
 		s.ExitCode, s.Error = 1, err.Error()
 	}

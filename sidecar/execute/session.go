@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // How lines are typed: the next one once the program has been quiet for a
@@ -22,10 +22,10 @@ const (
 )
 
 // session types lines into a program on a terminal, then end-of-file.
-func (r *runner) session(ctx context.Context, index int, cli stage.CLI) error {
-	r.results.set(stage.StepResult{Index: index, Running: true})
+func (r *runner) session(ctx context.Context, index int, cli contract.CLI) error {
+	r.results.set(contract.StepResult{Index: index, Running: true})
 	output, code, err := r.converse(ctx, cli)
-	res := stage.StepResult{Index: index, ExitCode: code, Output: output}
+	res := contract.StepResult{Index: index, ExitCode: code, Output: output}
 	if err != nil {
 		res.ExitCode, res.Error = max(code, 1), err.Error()
 	}
@@ -33,7 +33,7 @@ func (r *runner) session(ctx context.Context, index int, cli stage.CLI) error {
 	return err
 }
 
-func (r *runner) converse(ctx context.Context, cli stage.CLI) (output string, code int, err error) {
+func (r *runner) converse(ctx context.Context, cli contract.CLI) (output string, code int, err error) {
 	if len(cli.Argv) == 0 {
 		return "", 1, fmt.Errorf("no command")
 	}

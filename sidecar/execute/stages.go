@@ -8,17 +8,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // askInterval is how often the own sidecar is asked for the stages of others.
 const askInterval = 500 * time.Millisecond
 
 // waitFor asks until the stages of other nodes are over.
-func (r *runner) waitFor(ctx context.Context, index int, waits []stage.WaitFor) error {
+func (r *runner) waitFor(ctx context.Context, index int, waits []contract.WaitFor) error {
 	client := &http.Client{Timeout: 5 * time.Second}
 	for _, w := range waits {
-		r.results.set(stage.StepResult{Index: index, Running: true, Output: fmt.Sprintf("waiting for %s of node %s", w.Stage, w.Node)})
+		r.results.set(contract.StepResult{Index: index, Running: true, Output: fmt.Sprintf("waiting for %s of node %s", w.Stage, w.Node)})
 		for !r.over(ctx, client, w) {
 			select {
 			case <-time.After(askInterval):
@@ -31,11 +31,11 @@ func (r *runner) waitFor(ctx context.Context, index int, waits []stage.WaitFor) 
 	for _, w := range waits {
 		names = append(names, w.Stage+" of node "+w.Node)
 	}
-	r.results.set(stage.StepResult{Index: index, Output: "waited for " + strings.Join(names, ", ")})
+	r.results.set(contract.StepResult{Index: index, Output: "waited for " + strings.Join(names, ", ")})
 	return nil
 }
 
-func (r *runner) over(ctx context.Context, client *http.Client, w stage.WaitFor) bool {
+func (r *runner) over(ctx context.Context, client *http.Client, w contract.WaitFor) bool {
 	query := url.Values{"pod": {w.Pod}, "node": {w.Node}, "stage": {w.Stage}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.stages+"?"+query.Encode(), nil)
 	if err != nil {

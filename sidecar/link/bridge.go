@@ -6,7 +6,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // bridgeAlias marks the bridges that the sidecar made.
@@ -20,15 +20,15 @@ const (
 )
 
 // bridgeName is the bridge's name in the kernel; links.json has only legal ones.
-func bridgeName(b *links.Bridge) string { return LinuxName("", b.Name) }
+func bridgeName(b *contract.Bridge) string { return LinuxName("", b.Name) }
 
 // bridges makes the wanted bridges and removes those that are no longer wanted.
-func (r *round) bridges(want []links.Bridge) {
+func (r *round) bridges(want []contract.Bridge) {
 	for _, l := range slices.Clone(r.snap.links) {
 		if l.Type() != "bridge" || l.Attrs().Alias != bridgeAlias || r.snap.byIndex[l.Attrs().Index] == nil {
 			continue
 		}
-		if !slices.ContainsFunc(want, func(b links.Bridge) bool { return bridgeName(&b) == l.Attrs().Name }) {
+		if !slices.ContainsFunc(want, func(b contract.Bridge) bool { return bridgeName(&b) == l.Attrs().Name }) {
 			r.delete(l)
 		}
 	}
@@ -48,7 +48,7 @@ func (r *round) bridges(want []links.Bridge) {
 	}
 }
 
-func (r *round) bridge(b *links.Bridge) error {
+func (r *round) bridge(b *contract.Bridge) error {
 	name := bridgeName(b)
 	l := r.snap.byName[name]
 	if l == nil {
@@ -91,7 +91,7 @@ func (r *round) bridge(b *links.Bridge) error {
 }
 
 // portMasks gives the ports that are there a new mask.
-func (r *round) portMasks(b *links.Bridge, index int) error {
+func (r *round) portMasks(b *contract.Bridge, index int) error {
 	for _, l := range r.snap.byIndex {
 		if l.Attrs().MasterIndex != index {
 			continue
@@ -104,11 +104,11 @@ func (r *round) portMasks(b *links.Bridge, index int) error {
 }
 
 // enslave makes l a port of its bridge.
-func (r *round) enslave(l netlink.Link, i *links.Interface) error {
+func (r *round) enslave(l netlink.Link, i *contract.Interface) error {
 	if i.Bridge == "" {
 		return nil
 	}
-	b := links.Bridge{Name: i.Bridge}
+	b := contract.Bridge{Name: i.Bridge}
 	br := r.snap.byName[bridgeName(&b)]
 	if br == nil {
 		return fmt.Errorf("port %s: there is no bridge %s", i.Name, i.Bridge)

@@ -7,12 +7,12 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // ensureDummy keeps an interface that leads nowhere. Where the kernel has no
 // dummy module it is a veth whose other end is an idle leg.
-func (r *round) ensureDummy(i *links.Interface) error {
+func (r *round) ensureDummy(i *contract.Interface) error {
 	k, name := KeyOf(i), LinuxName(i.Node, i.Name)
 	if r.snap.legs[k.String()] != nil {
 		return r.ensureLegged(i, helper('d', k), legUp)

@@ -6,7 +6,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Attributes of linux/net_namespace.h and linux/if_link.h that the netlink
@@ -28,7 +28,7 @@ func (r *round) elsewhere(k Key) bool {
 
 // removeElsewhere removes an interface without a leg from where the device moved
 // it. What cannot be found is gone.
-func (r *round) removeElsewhere(i *links.Interface) {
+func (r *round) removeElsewhere(i *contract.Interface) {
 	nsid, index, found := findElsewhere(KeyOf(i))
 	if !found {
 		return

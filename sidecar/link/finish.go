@@ -11,13 +11,13 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // finish applies what one request at creation could not, and later what changed
 // in links.json. What the device changed by itself is left as it is. dev is nil
 // where the device moved its end away; leg is nil where there is none.
-func (r *round) finish(i *links.Interface, dev, leg netlink.Link) error {
+func (r *round) finish(i *contract.Interface, dev, leg netlink.Link) error {
 	stands := leg
 	if stands == nil {
 		stands = dev
@@ -45,7 +45,7 @@ func (r *round) finish(i *links.Interface, dev, leg netlink.Link) error {
 	return nil
 }
 
-func (r *round) finishDevice(i *links.Interface, dev netlink.Link, fresh bool, old *links.Interface) error {
+func (r *round) finishDevice(i *contract.Interface, dev netlink.Link, fresh bool, old *contract.Interface) error {
 	if err := r.mark(dev, i); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (r *round) finishDevice(i *links.Interface, dev netlink.Link, fresh bool, o
 		if err := r.up(dev); err != nil {
 			return err
 		}
-		old = &links.Interface{}
+		old = &contract.Interface{}
 	}
 	return r.addresses(dev, i, old)
 }
@@ -106,7 +106,7 @@ func (r *round) setMAC(l netlink.Link, text string) error {
 
 // mark gives the device's end what it is known by: the alias as ifalias and
 // altname, the long name as altname, and the owner's mark.
-func (r *round) mark(l netlink.Link, i *links.Interface) error {
+func (r *round) mark(l netlink.Link, i *contract.Interface) error {
 	a := l.Attrs()
 	if i.Alias != "" && a.Alias != i.Alias {
 		if err := r.nl.LinkSetAlias(l, i.Alias); err != nil {
@@ -135,7 +135,7 @@ func (r *round) mark(l netlink.Link, i *links.Interface) error {
 
 // addresses adds the addresses of the link, and removes those that an earlier
 // links.json had.
-func (r *round) addresses(l netlink.Link, i, old *links.Interface) error {
+func (r *round) addresses(l netlink.Link, i, old *contract.Interface) error {
 	for _, pair := range [][2]netip.Prefix{{old.IPv4, i.IPv4}, {old.IPv6, i.IPv6}} {
 		was, is := pair[0], pair[1]
 		if was.IsValid() && was != is {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // ensureHost keeps a veth between the device and the worker. The worker's end
 // vanishes with the Pod's namespace, since veths go in pairs.
-func (r *round) ensureHost(i *links.Interface) error {
+func (r *round) ensureHost(i *contract.Interface) error {
 	k, name := KeyOf(i), LinuxName(i.Node, i.Name)
 	mark := aliasPrefix + r.opts.Owner + ":" + i.Node + ":" + i.Name
 	mark = mark[:min(len(mark), maxAlias)]
@@ -77,7 +77,7 @@ func altNameOfHost(w *hostNS, far netlink.Link, name string) error {
 	return nil
 }
 
-func (r *round) makeHost(i *links.Interface, name string, w *hostNS) (netlink.Link, error) {
+func (r *round) makeHost(i *contract.Interface, name string, w *hostNS) (netlink.Link, error) {
 	if err := r.clear(KeyOf(i), name); err != nil {
 		return nil, err
 	}

@@ -5,17 +5,17 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // peerOf finds the other end of a local link.
-func peerOf(i *links.Interface, want map[string]*links.Interface) *links.Interface {
+func peerOf(i *contract.Interface, want map[string]*contract.Interface) *contract.Interface {
 	return want[Key{Node: i.Local.PeerNode, Name: i.Local.PeerInterface}.String()]
 }
 
 // Impaired tells whether a local link needs the fabric: one direction at least
 // is impaired.
-func Impaired(i *links.Interface, want map[string]*links.Interface) bool {
+func Impaired(i *contract.Interface, want map[string]*contract.Interface) bool {
 	if i.Local.Impairment != nil {
 		return true
 	}
@@ -25,14 +25,14 @@ func Impaired(i *links.Interface, want map[string]*links.Interface) bool {
 
 // First tells whether i is the end that is named first; the names decide, not
 // the order in the file, which a change may turn round.
-func First(i *links.Interface) bool {
+func First(i *contract.Interface) bool {
 	if i.Node != i.Local.PeerNode {
 		return i.Node < i.Local.PeerNode
 	}
 	return i.Name < i.Local.PeerInterface
 }
 
-func localSuffix(i *links.Interface) string {
+func localSuffix(i *contract.Interface) string {
 	if First(i) {
 		return "a"
 	}
@@ -40,7 +40,7 @@ func localSuffix(i *links.Interface) string {
 }
 
 // ensureLocal keeps a veth that has both ends in this Pod.
-func (r *round) ensureLocal(i *links.Interface) error {
+func (r *round) ensureLocal(i *contract.Interface) error {
 	peer := peerOf(i, r.want)
 	if peer == nil || peer.Local == nil {
 		return fmt.Errorf("interface %s of node %s: its other end, %s of node %s, is not in links.json",
@@ -61,7 +61,7 @@ func (r *round) ensureLocal(i *links.Interface) error {
 }
 
 // localEnd finds one end of a local link: a veth without a leg.
-func (r *round) localEnd(i *links.Interface) netlink.Link {
+func (r *round) localEnd(i *contract.Interface) netlink.Link {
 	l := r.snap.device(KeyOf(i), LinuxName(i.Node, i.Name))
 	if l == nil || l.Type() != "veth" {
 		return nil
@@ -72,7 +72,7 @@ func (r *round) localEnd(i *links.Interface) netlink.Link {
 	return l
 }
 
-func (r *round) makeLocal(i, peer *links.Interface) error {
+func (r *round) makeLocal(i, peer *contract.Interface) error {
 	name, peerName := LinuxName(i.Node, i.Name), LinuxName(peer.Node, peer.Name)
 	if name == peerName {
 		return fmt.Errorf("interfaces %s of node %s and %s of node %s would both be %s in one Pod", i.Name, i.Node, peer.Name, peer.Node, name)

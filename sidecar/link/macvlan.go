@@ -6,7 +6,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 var macvlanModes = map[string]netlink.MacvlanMode{
@@ -20,7 +20,7 @@ var macvlanModes = map[string]netlink.MacvlanMode{
 
 // ensureMacvlan keeps a macvlan on an interface of the worker. It is made from
 // the worker's side, straight into the Pod.
-func (r *round) ensureMacvlan(i *links.Interface) error {
+func (r *round) ensureMacvlan(i *contract.Interface) error {
 	k, name := KeyOf(i), LinuxName(i.Node, i.Name)
 	mode, ok := macvlanModes[i.Macvlan.Mode]
 	if !ok {

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Prefix begins the name of every interface that helps and is not the device's.
@@ -62,7 +61,7 @@ const ownerAltPrefix = "clab-o-"
 
 // LegName is the name of the leg of a wire. suffix tells two legs of one wire
 // apart, where both ends are in this Pod: "a" or "b".
-func LegName(id cable.WireID, suffix string) string {
+func LegName(id contract.WireID, suffix string) string {
 	return fmt.Sprintf("%sl%d%s", Prefix, id, suffix)
 }
 
@@ -81,7 +80,7 @@ func digest(node, name string) string {
 type Key struct{ Node, Name string }
 
 // KeyOf is the key of an interface.
-func KeyOf(i *links.Interface) Key { return Key{Node: i.Node, Name: i.Name} }
+func KeyOf(i *contract.Interface) Key { return Key{Node: i.Node, Name: i.Name} }
 
 // String is also what stands in the ifalias of the interface's leg.
 func (k Key) String() string {

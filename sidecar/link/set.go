@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Options say where the interfaces are made.
@@ -67,12 +67,12 @@ func NewSet(nl *netlink.Handle, opts Options) *Set {
 
 // Apply makes the kernel agree with the document and tells the state of every
 // interface in its order. It goes on after a failure, which is in the state.
-func (s *Set) Apply(ctx context.Context, want []links.Interface, bridges []links.Bridge) ([]State, error) {
+func (s *Set) Apply(ctx context.Context, want []contract.Interface, bridges []contract.Bridge) ([]State, error) {
 	snap, err := Read(s.nl)
 	if err != nil {
 		return nil, err
 	}
-	r := &round{Set: s, ctx: ctx, snap: snap, masks: map[string]uint16{}, errs: map[Key]error{}, want: map[string]*links.Interface{}}
+	r := &round{Set: s, ctx: ctx, snap: snap, masks: map[string]uint16{}, errs: map[Key]error{}, want: map[string]*contract.Interface{}}
 	defer r.close()
 	for i := range want {
 		r.want[KeyOf(&want[i]).String()] = &want[i]
@@ -97,7 +97,7 @@ type round struct {
 	*Set
 	ctx   context.Context
 	snap  *Snapshot
-	want  map[string]*links.Interface
+	want  map[string]*contract.Interface
 	masks map[string]uint16
 	errs  map[Key]error
 	// host is the worker's namespace, opened on demand.
@@ -114,7 +114,7 @@ func (r *round) close() {
 
 func (r *round) fail(k Key, err error) { r.errs[k] = errors.Join(r.errs[k], err) }
 
-func (r *round) ensure(i *links.Interface) error {
+func (r *round) ensure(i *contract.Interface) error {
 	switch {
 	case i.Wire != nil:
 		return r.ensureLegged(i, LegName(i.Wire.ID, ""), legDown)
@@ -139,7 +139,7 @@ func (r *round) ensure(i *links.Interface) error {
 }
 
 // kindOf is the word for what is at the other end.
-func kindOf(i *links.Interface) string {
+func kindOf(i *contract.Interface) string {
 	switch {
 	case i.Wire != nil:
 		return "wire"
@@ -164,7 +164,7 @@ func kindOf(i *links.Interface) string {
 // removeUnwanted takes away what links.json no longer has. A leg takes the
 // device's end with it, wherever that is.
 func (r *round) removeUnwanted() {
-	wantAlt := map[string]*links.Interface{}
+	wantAlt := map[string]*contract.Interface{}
 	for _, i := range r.want {
 		wantAlt[ownerAlt(KeyOf(i))] = i
 	}

@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"reflect"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // applied is what was last done for one interface. It is how a change of
 // links.json is told from what the device did itself: only the first is applied.
 type applied struct {
-	Spec links.Interface `json:"spec"`
+	Spec contract.Interface `json:"spec"`
 	// Index is the ifindex of the object that stands for the interface (its leg,
 	// or itself): another one means that it was made anew.
 	Index int `json:"index"`
@@ -47,7 +47,7 @@ func (m *memory) get(k Key) (applied, bool) {
 	return a, ok
 }
 
-func (m *memory) done(spec *links.Interface, index int) {
+func (m *memory) done(spec *contract.Interface, index int) {
 	k := KeyOf(spec).String()
 	if old, ok := m.items[k]; ok && old.Index == index && reflect.DeepEqual(old.Spec, *spec) {
 		return

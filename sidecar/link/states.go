@@ -6,14 +6,14 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // MgmtLeg is the name of the leg of an interface on the management network.
-func MgmtLeg(i *links.Interface) string { return helper('g', KeyOf(i)) }
+func MgmtLeg(i *contract.Interface) string { return helper('g', KeyOf(i)) }
 
 // states reads what the interfaces have become.
-func (r *round) states(want []links.Interface) ([]State, error) {
+func (r *round) states(want []contract.Interface) ([]State, error) {
 	snap := r.snap
 	if r.touched {
 		var err error
@@ -28,7 +28,7 @@ func (r *round) states(want []links.Interface) ([]State, error) {
 	return states, nil
 }
 
-func (r *round) state(snap *Snapshot, i *links.Interface) State {
+func (r *round) state(snap *Snapshot, i *contract.Interface) State {
 	k := KeyOf(i)
 	s := State{Key: k, Kind: kindOf(i), MTU: i.MTU, MAC: i.MAC, Err: r.errs[k]}
 	var dev netlink.Link

@@ -6,7 +6,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // tunnelMark ends the ifalias of a stitched tunnel; its leg has the key alone.
@@ -14,7 +14,7 @@ const tunnelMark = "#vxlan"
 
 // ensureStitch keeps a veth to the device and a VXLAN to outside the lab, joined
 // by tc: the device's interface stays when the tunnel changes.
-func (r *round) ensureStitch(i *links.Interface) error {
+func (r *round) ensureStitch(i *contract.Interface) error {
 	k := KeyOf(i)
 	leg := helper('x', k)
 	if err := r.ensureLegged(i, leg, legUp); err != nil {
@@ -28,7 +28,7 @@ func (r *round) ensureStitch(i *links.Interface) error {
 	return Join(r.nl, r.snap.byName[leg], tunnel)
 }
 
-func (r *round) stitchTunnel(i *links.Interface, k Key, name string) (netlink.Link, error) {
+func (r *round) stitchTunnel(i *contract.Interface, k Key, name string) (netlink.Link, error) {
 	want, err := r.tunnel(i, name)
 	if err != nil {
 		return nil, err

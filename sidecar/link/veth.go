@@ -8,7 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // legMode is who brings a leg up: the fabric, by the state of the wire, or the
@@ -23,7 +23,7 @@ const (
 // ensureLegged keeps a veth whose one end is the device's and whose other is a
 // leg of ours. The leg tells what became of the device's end: renamed or moved,
 // and it is the device's business; deleted, and the leg is gone too.
-func (r *round) ensureLegged(i *links.Interface, leg string, mode legMode) error {
+func (r *round) ensureLegged(i *contract.Interface, leg string, mode legMode) error {
 	k := KeyOf(i)
 	l := r.snap.legs[k.String()]
 	if l == nil {
@@ -60,7 +60,7 @@ func (r *round) unmarkedLeg(name string) netlink.Link {
 	return nil
 }
 
-func (r *round) makeLegged(i *links.Interface, leg string) (netlink.Link, error) {
+func (r *round) makeLegged(i *contract.Interface, leg string) (netlink.Link, error) {
 	k, name := KeyOf(i), LinuxName(i.Node, i.Name)
 	if err := r.clear(k, name); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (r *round) makeLegged(i *links.Interface, leg string) (netlink.Link, error)
 
 // vethOf is the pair of i: all that one request can set, so that a kill leaves
 // little undone.
-func vethOf(i *links.Interface, name, peer string) (*netlink.Veth, error) {
+func vethOf(i *contract.Interface, name, peer string) (*netlink.Veth, error) {
 	a := netlink.NewLinkAttrs()
 	a.Name, a.MTU = name, i.MTU
 	if i.MAC != "" {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // remoteAddr is what a tunnel's far end last resolved to.
@@ -27,7 +27,7 @@ const (
 
 // ensureVXLAN keeps a tunnel to outside the lab: the device's interface itself,
 // or the far half of a stitched one.
-func (r *round) ensureVXLAN(i *links.Interface, k Key, name string) error {
+func (r *round) ensureVXLAN(i *contract.Interface, k Key, name string) error {
 	dev := r.snap.device(k, name)
 	if dev == nil && r.elsewhere(k) {
 		return nil
@@ -55,7 +55,7 @@ func (r *round) ensureVXLAN(i *links.Interface, k Key, name string) error {
 }
 
 // tunnel is the VXLAN device that the link wants.
-func (r *round) tunnel(i *links.Interface, name string) (*netlink.Vxlan, error) {
+func (r *round) tunnel(i *contract.Interface, name string) (*netlink.Vxlan, error) {
 	remote, err := r.resolve(i.VXLAN.Remote)
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: far end of its VXLAN, %s: %w", i.Name, i.VXLAN.Remote, err)

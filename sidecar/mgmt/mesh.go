@@ -10,7 +10,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/link"
 )
 
@@ -69,7 +69,7 @@ func (m *Mesh) Ensure(snap *link.Snapshot, underlay netlink.Link) (netlink.Link,
 		VxlanId:      VNI(m.lab),
 		VtepDevIndex: underlay.Attrs().Index,
 		SrcAddr:      m.ip.AsSlice(),
-		Port:         links.MgmtPort,
+		Port:         contract.MgmtPort,
 		// A peer that comes back under another address is followed by its first
 		// packet. Forwarding entries age by themselves.
 		Learning: true,

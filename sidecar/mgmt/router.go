@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/nft"
 )
@@ -23,7 +23,7 @@ var pingV6 = netip.MustParseAddr("fd63:3973::1")
 // Router is the router between the device's eth0, the mesh and the cluster.
 type Router struct {
 	nl   *netlink.Handle
-	mgmt *links.Mgmt
+	mgmt *contract.Mgmt
 	pod  []netip.Addr
 	// bridged are legs of other interfaces on the management network. Where there
 	// are any, the leg is a bridge, and an address that is no peer's is looked for
@@ -36,7 +36,7 @@ type Router struct {
 
 // NewRouter is for a Pod with these addresses; mgmt is nil for one without
 // management interface.
-func NewRouter(nl *netlink.Handle, mgmt *links.Mgmt, pod []netip.Addr) *Router {
+func NewRouter(nl *netlink.Handle, mgmt *contract.Mgmt, pod []netip.Addr) *Router {
 	return &Router{nl: nl, mgmt: mgmt, pod: pod}
 }
 
@@ -96,7 +96,7 @@ func (m *Router) Firewall(c *nft.Config) {
 
 // Set takes another management section of links.json, the legs of interfaces on
 // the management network, and the addresses of the lab's nodes.
-func (m *Router) Set(mgmt *links.Mgmt, bridged []string, nodes map[netip.Addr]string) {
+func (m *Router) Set(mgmt *contract.Mgmt, bridged []string, nodes map[netip.Addr]string) {
 	m.mgmt, m.bridged, m.peers = mgmt, bridged, nil
 	if mgmt == nil || len(bridged) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/link"
 )
@@ -92,7 +92,7 @@ func (m *Router) rules(family int) []netlink.Rule {
 	add(prefMark, TableUnderlay, func(r *netlink.Rule) { r.Mark = Mark })
 	// The fabric's VXLAN devices have neither mark nor source address.
 	add(prefTunnel, TableUnderlay, func(r *netlink.Rule) {
-		r.IifName, r.IPProto, r.Dport = "lo", unix.IPPROTO_UDP, netlink.NewRulePortRange(links.VXLANPort, links.VXLANPort)
+		r.IifName, r.IPProto, r.Dport = "lo", unix.IPPROTO_UDP, netlink.NewRulePortRange(contract.VXLANPort, contract.VXLANPort)
 	})
 	for _, a := range m.pod {
 		if isFamily(a, family) {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // TableName is the sidecar's table, of family inet.
@@ -35,7 +35,7 @@ type Config struct {
 	// Mgmt are the management networks, at most one a family.
 	Mgmt []Network
 	// Ports are forwarded from the Pod addresses to the management address.
-	Ports []cable.Port
+	Ports []contract.Port
 	// ExternalAccess lets the device reach beyond the lab.
 	ExternalAccess bool
 	// UnderlayMTU and MeshMTU are in bytes.

@@ -13,8 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Config says where the sidecar is. Zero paths are a Pod's.
@@ -71,14 +70,14 @@ func (c *Config) defaults() error {
 		field *string
 		value string
 	}{
-		{&c.LinksDir, links.Dir},
-		{&c.DirectoryDir, links.DirectoryDir},
-		{&c.PlanDir, stage.PlanDir},
-		{&c.StateDir, stage.StateDir},
-		{&c.KeyFile, links.WireKeyFile},
+		{&c.LinksDir, contract.LinksDir},
+		{&c.DirectoryDir, contract.DirectoryDir},
+		{&c.PlanDir, contract.PlanDir},
+		{&c.StateDir, contract.StateDir},
+		{&c.KeyFile, contract.WireKeyFile},
 		{&c.HostsFile, "/etc/hosts"},
 		{&c.ResolvConf, "/etc/resolv.conf"},
-		{&c.HostNetNS, links.HostProc + "/1/ns/net"},
+		{&c.HostNetNS, contract.HostProc + "/1/ns/net"},
 	} {
 		if *d.field == "" {
 			*d.field = d.value

@@ -12,8 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // maxFile bounds each file that is read, in bytes; a ConfigMap holds at most 1 MiB.
@@ -22,9 +21,9 @@ const maxFile = 4 << 20
 // desired is what the Pod's files say. A file that cannot be read keeps what was
 // read of it last: a running lab does not stop for a torn edit.
 type desired struct {
-	doc      *links.Document
+	doc      *contract.Links
 	digest   string
-	manifest *stage.Manifest
+	manifest *contract.Manifest
 
 	// pods are the management addresses of the lab's other nodes.
 	pods  map[netip.Addr]string
@@ -47,14 +46,14 @@ func (d *desired) read(c *Config) (change, error) {
 	var errs []error
 	note := func(err error) { errs = append(errs, err) }
 	var err error
-	ch.links, err = d.readLinks(filepath.Join(c.LinksDir, links.FileName))
+	ch.links, err = d.readLinks(filepath.Join(c.LinksDir, contract.LinksFile))
 	note(err)
 	if d.manifest == nil {
-		note(d.readManifest(filepath.Join(c.PlanDir, stage.ManifestFile)))
+		note(d.readManifest(filepath.Join(c.PlanDir, contract.ManifestFile)))
 	}
 	ch.directory, err = d.readDirectory(c.DirectoryDir)
 	note(err)
-	ch.addresses, err = d.readAddresses(filepath.Join(c.DirectoryDir, links.AddressesFile))
+	ch.addresses, err = d.readAddresses(filepath.Join(c.DirectoryDir, contract.AddressesFile))
 	note(err)
 	return ch, errors.Join(errs...)
 }
@@ -83,12 +82,12 @@ func (d *desired) readLinks(path string) (bool, error) {
 	if err != nil || !changed {
 		return false, err
 	}
-	var doc links.Document
+	var doc contract.Links
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return false, fmt.Errorf("read %s: %w", path, err)
 	}
-	if doc.Version != links.Version {
-		return false, fmt.Errorf("read %s: version %q, and this sidecar knows %s: render the lab with the sidecar's version of c9s", path, doc.Version, links.Version)
+	if doc.Version != contract.LinksVersion {
+		return false, fmt.Errorf("read %s: version %q, and this sidecar knows %s: render the lab with the sidecar's version of c9s", path, doc.Version, contract.LinksVersion)
 	}
 	sum := sha256.Sum256(data)
 	d.doc, d.digest = &doc, hex.EncodeToString(sum[:8])
@@ -100,13 +99,13 @@ func (d *desired) readLinks(path string) (bool, error) {
 func (d *desired) readManifest(path string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		d.manifest = &stage.Manifest{}
+		d.manifest = &contract.Manifest{}
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	var m stage.Manifest
+	var m contract.Manifest
 	if err := json.Unmarshal(data, &m); err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
@@ -117,13 +116,13 @@ func (d *desired) readManifest(path string) error {
 // readDirectory reads all parts that are there. They are optional.
 func (d *desired) readDirectory(dir string) (bool, error) {
 	anything := false
-	parts := make([][]byte, links.DirectoryParts)
-	hosts := make([][]byte, links.DirectoryParts)
-	for i := range links.DirectoryParts {
+	parts := make([][]byte, contract.DirectoryParts)
+	hosts := make([][]byte, contract.DirectoryParts)
+	for i := range contract.DirectoryParts {
 		for _, f := range []struct {
 			into *[]byte
 			name string
-		}{{&parts[i], links.DirectoryKey(i)}, {&hosts[i], links.HostsKey(i)}} {
+		}{{&parts[i], contract.DirectoryKey(i)}, {&hosts[i], contract.HostsKey(i)}} {
 			path := filepath.Join(dir, f.name)
 			data, changed, err := d.fresh(path)
 			if errors.Is(err, fs.ErrNotExist) {
@@ -147,9 +146,9 @@ func (d *desired) readDirectory(dir string) (bool, error) {
 		if data == nil {
 			continue
 		}
-		var dir links.Directory
+		var dir contract.Directory
 		if err := json.Unmarshal(data, &dir); err != nil {
-			return false, fmt.Errorf("read %s: %w", links.DirectoryKey(i), err)
+			return false, fmt.Errorf("read %s: %w", contract.DirectoryKey(i), err)
 		}
 		for _, n := range dir.Nodes {
 			for _, a := range []netip.Addr{n.IPv4, n.IPv6} {
@@ -171,7 +170,7 @@ func (d *desired) readAddresses(path string) (bool, error) {
 	if err != nil || !changed {
 		return false, err
 	}
-	var a links.Addresses
+	var a contract.Addresses
 	if err := json.Unmarshal(data, &a); err != nil {
 		return false, fmt.Errorf("read %s: %w", path, err)
 	}

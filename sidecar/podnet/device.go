@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/link"
 )
 
@@ -35,7 +35,7 @@ func (h *host) load(file string) {
 const forwarding = "net.ipv4.ip_forward"
 
 // sysctlsOf are the Pod's settings: the topology's over what Docker would give.
-func sysctlsOf(doc *links.Document) map[string]string {
+func sysctlsOf(doc *contract.Links) map[string]string {
 	out := map[string]string{forwarding: "1"}
 	maps.Copy(out, doc.Sysctls)
 	return out
@@ -43,7 +43,7 @@ func sysctlsOf(doc *links.Document) map[string]string {
 
 // apply sets the hostname and the sysctls that are new. Forwarding comes first,
 // since changing it sets others back (ip-sysctl.rst).
-func (h *host) apply(doc *links.Document, file string) error {
+func (h *host) apply(doc *contract.Links, file string) error {
 	want := sysctlsOf(doc)
 	if h.Hostname == doc.Hostname && maps.Equal(h.Sysctls, want) {
 		return nil

@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
@@ -22,8 +21,8 @@ func firewalled(t *testing.T) (c *cluster, a, b *pod) {
 	t.Helper()
 	c = newCluster(t)
 	da, db := mgmtDoc(11), mgmtDoc(12)
-	da.Interfaces = []links.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}
-	db.Interfaces = []links.Interface{wired(iface("r2", "eth1", 2), 5, "r1")}
+	da.Interfaces = []contract.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}
+	db.Interfaces = []contract.Interface{wired(iface("r2", "eth1", 2), 5, "r1")}
 	a, b = c.newPod("r1", da), c.newPod("r2", db)
 	c.startAll()
 	return c, a, b
@@ -190,28 +189,28 @@ func TestNamesAndSettings(t *testing.T) {
 func TestGate(t *testing.T) {
 	c := newCluster(t)
 	r3 := mgmtDoc(13)
-	r3.Interfaces = []links.Interface{{Name: "eth1", Node: "r3", MAC: "aa:c1:ab:00:00:03", MTU: 9500, Dummy: true}}
+	r3.Interfaces = []contract.Interface{{Name: "eth1", Node: "r3", MAC: "aa:c1:ab:00:00:03", MTU: 9500, Dummy: true}}
 	pods := []*pod{c.newPod("r1", mgmtDoc(11)), c.newPod("r2", mgmtDoc(12)), c.newPod("r3", r3)}
 	directory(pods...)
-	gates := []stage.Gate{
+	gates := []contract.Gate{
 		{},
-		{DelaySeconds: 1, Create: []stage.WaitFor{{Node: "r1", Pod: "r1", Stage: "create"}}},
-		{CreateLinks: []stage.WaitFor{{Node: "r1", Pod: "r1", Stage: "configure"}}},
+		{DelaySeconds: 1, Create: []contract.WaitFor{{Node: "r1", Pod: "r1", Stage: "create"}}},
+		{CreateLinks: []contract.WaitFor{{Node: "r1", Pod: "r1", Stage: "configure"}}},
 	}
 	for n, p := range pods {
-		node := stage.Node{Name: p.name, ID: p.name, Gate: gates[n]}
+		node := contract.ManifestNode{Name: p.name, ID: p.name, Gate: gates[n]}
 		if n == 0 {
-			node.Containers = []stage.Container{{Name: "r1"}}
+			node.Containers = []contract.Container{{Name: "r1"}}
 		}
-		p.writeJSON("plan/manifest.json", stage.Manifest{Version: stage.Version, Pod: p.name, Nodes: []stage.Node{node}})
+		p.writeJSON("plan/manifest.json", contract.Manifest{Version: contract.ManifestVersion, Pod: p.name, Nodes: []contract.ManifestNode{node}})
 	}
-	result := filepath.Join(pods[0].dir, "state", stage.RunDir, "r1")
+	result := filepath.Join(pods[0].dir, "state", contract.RunDir, "r1")
 	if err := os.MkdirAll(result, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	over := func(stages ...string) {
-		data, _ := json.Marshal(stage.Result{Version: stage.ResultVersion, Over: stages})
-		if err := os.WriteFile(filepath.Join(result, stage.ResultFile), data, 0o644); err != nil {
+		data, _ := json.Marshal(contract.Result{Version: contract.ResultVersion, Over: stages})
+		if err := os.WriteFile(filepath.Join(result, contract.ResultFile), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -240,10 +239,10 @@ func TestGate(t *testing.T) {
 	pods[1].start()
 	pods[1].waitStarted()
 	// What the device writes there is not trusted.
-	if err := os.Remove(filepath.Join(result, stage.ResultFile)); err != nil {
+	if err := os.Remove(filepath.Join(result, contract.ResultFile)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(result, stage.ResultFile)); err != nil {
+	if err := os.Symlink("/etc/passwd", filepath.Join(result, contract.ResultFile)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := readResult(filepath.Join(pods[0].dir, "state"), "r1"); err == nil {
@@ -321,7 +320,7 @@ func TestClusterNetworks(t *testing.T) {
 // probe asks for startup at one of the addresses.
 func (p *pod) probe(at string) error {
 	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialIn(p.c.name)}}
-	resp, err := client.Get("http://" + netip.AddrPortFrom(netip.MustParseAddr(at), links.StatusPort).String() + api.PathStartup)
+	resp, err := client.Get("http://" + netip.AddrPortFrom(netip.MustParseAddr(at), contract.StatusPort).String() + api.PathStartup)
 	if err != nil {
 		return err
 	}

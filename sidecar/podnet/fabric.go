@@ -3,7 +3,7 @@ package podnet
 import (
 	"context"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/link"
 )
@@ -26,9 +26,9 @@ func newFabric(o wire.Options) (Fabric, error) { return wire.New(o) }
 
 // wires is what the fabric has to join: the legs that are there, of interfaces
 // that lead to other Pods or to each other with an impairment.
-func wires(ifaces []links.Interface, states []link.State) []wire.Wire {
+func wires(ifaces []contract.Interface, states []link.State) []wire.Wire {
 	legs := make(map[link.Key]link.State, len(states))
-	want := make(map[string]*links.Interface, len(ifaces))
+	want := make(map[string]*contract.Interface, len(ifaces))
 	for _, s := range states {
 		legs[s.Key] = s
 	}

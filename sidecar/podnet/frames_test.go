@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // frame is one of an EtherType for local experiments (IEEE 802, 88b5).
@@ -90,7 +90,7 @@ func hellos(fd int) (n int) {
 			udp = 14 + 40
 		}
 		// The version, 1, and the type of a hello, 2 (docs/wire.md).
-		if k > udp+8 && int(buf[udp+2])<<8|int(buf[udp+3]) == links.WirePort && buf[udp+8] == 0x12 {
+		if k > udp+8 && int(buf[udp+2])<<8|int(buf[udp+3]) == contract.WirePort && buf[udp+8] == 0x12 {
 			n++
 		}
 	}

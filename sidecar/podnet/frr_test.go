@@ -18,8 +18,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 const frrDir = "/usr/lib/frr"
@@ -176,14 +175,14 @@ func (r *router) contains(command string, words ...string) {
 //	r1 eth1 ---- eth1 r2 eth3 ---- eth1 r3
 //	   eth2 ---- eth2
 //	   eth9 ------ eth9 ---------- eth9     (bridge in the Pod sw)
-func routerDocs() (sw links.Document, r [3]links.Document) {
-	port := func(node, name, addr, peer string, id int) links.Interface {
+func routerDocs() (sw contract.Links, r [3]contract.Links) {
+	port := func(node, name, addr, peer string, id int) contract.Interface {
 		i := iface(node, name, 256*id+len(r[0].Interfaces)+len(r[1].Interfaces)+len(r[2].Interfaces)+1)
 		i.IPv4 = netip.MustParsePrefix(addr)
-		i.Wire = &links.Wire{ID: cable.WireID(id), PeerPod: peer, PeerNode: peer, PeerInterface: name, Datapath: "udp"}
+		i.Wire = &contract.Wire{ID: contract.WireID(id), PeerPod: peer, PeerNode: peer, PeerInterface: name, Datapath: "udp"}
 		return i
 	}
-	sw.Bridges = []links.Bridge{{Name: "br1"}}
+	sw.Bridges = []contract.Bridge{{Name: "br1"}}
 	sw.Hostname = "sw"
 	for n := range r {
 		name := fmt.Sprintf("r%d", n+1)
@@ -356,7 +355,7 @@ func silentWire(t *testing.T, r [3]*router) {
 			}
 			return nil
 		})
-		r[0].impair("eth1", &cable.Impairment{Loss: 100})
+		r[0].impair("eth1", &contract.Impairment{Loss: 100})
 		begin := time.Now()
 		r[1].reaches("198.51.100.1")
 		all = append(all, time.Since(begin))
@@ -385,7 +384,7 @@ func killedPeer(t *testing.T, r [3]*router) {
 }
 
 // impair changes the impairment of what an interface sends.
-func (p *pod) impair(name string, imp *cable.Impairment) {
+func (p *pod) impair(name string, imp *contract.Impairment) {
 	p.t.Helper()
 	for n := range p.doc.Interfaces {
 		if p.doc.Interfaces[n].Name == name {

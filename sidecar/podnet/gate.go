@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
@@ -25,15 +25,15 @@ type asker struct {
 	client   *http.Client
 
 	mu   sync.Mutex
-	over map[stage.WaitFor]bool
+	over map[contract.WaitFor]bool
 }
 
 func newAsker(resolver mgmt.Resolver) *asker {
-	return &asker{resolver: resolver, client: markedClient(), over: map[stage.WaitFor]bool{}}
+	return &asker{resolver: resolver, client: markedClient(), over: map[contract.WaitFor]bool{}}
 }
 
 // ask tells whether the stage is over. One that cannot be reached is not.
-func (a *asker) ask(ctx context.Context, w stage.WaitFor) bool {
+func (a *asker) ask(ctx context.Context, w contract.WaitFor) bool {
 	a.mu.Lock()
 	over := a.over[w]
 	a.mu.Unlock()
@@ -66,12 +66,12 @@ type gate struct {
 	asker *asker
 	from  time.Time
 	delay time.Duration
-	own   func(stage.WaitFor) (over, mine bool)
+	own   func(contract.WaitFor) (over, mine bool)
 
 	// others are what nodes of other Pods must be over with. One of the own Pod
 	// cannot be waited for: a Pod's containers start together.
-	others []stage.WaitFor
-	links  []stage.WaitFor
+	others []contract.WaitFor
+	links  []contract.WaitFor
 	// file remembers that the gate has opened.
 	file string
 
@@ -83,7 +83,7 @@ type gate struct {
 
 // newGate reads what the manifest's nodes wait for. The longest startup-delay
 // counts, since a Pod's containers start together.
-func newGate(m *stage.Manifest, asker *asker, own func(stage.WaitFor) (over, mine bool), from time.Time, file string) *gate {
+func newGate(m *contract.Manifest, asker *asker, own func(contract.WaitFor) (over, mine bool), from time.Time, file string) *gate {
 	g := &gate{asker: asker, own: own, from: from, file: file}
 	for _, n := range m.Nodes {
 		g.delay = max(g.delay, time.Duration(n.Gate.DelaySeconds)*time.Second)
@@ -147,7 +147,7 @@ func (g *gate) look(ctx context.Context) bool {
 }
 
 // waitsFor is the first of the stages that is not over, "" for none.
-func (g *gate) waitsFor(ctx context.Context, all []stage.WaitFor) string {
+func (g *gate) waitsFor(ctx context.Context, all []contract.WaitFor) string {
 	for _, w := range all {
 		over, mine := g.own(w)
 		if !mine {

@@ -14,8 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
@@ -64,7 +63,7 @@ func listen(ctx context.Context, a netip.Addr) (net.Listener, error) {
 		}
 		return err
 	}}
-	l, err := config.Listen(ctx, "tcp", net.JoinHostPort(a.String(), strconv.Itoa(links.StatusPort)))
+	l, err := config.Listen(ctx, "tcp", net.JoinHostPort(a.String(), strconv.Itoa(contract.StatusPort)))
 	if err != nil {
 		return nil, fmt.Errorf("serve on %s: %w", a, err)
 	}
@@ -166,7 +165,7 @@ func await(r *http.Request, look func() (bool, string)) (ok bool, why string) {
 // would be a loop.
 func (s *sidecar) serveStage(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	want := stage.WaitFor{Pod: q.Get("pod"), Node: q.Get("node"), Stage: q.Get("stage")}
+	want := contract.WaitFor{Pod: q.Get("pod"), Node: q.Get("node"), Stage: q.Get("stage")}
 	if want.Node == "" || want.Stage == "" {
 		http.Error(w, "pod, node and stage are needed", http.StatusBadRequest)
 		return

@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
 )
@@ -59,9 +59,9 @@ func (s *sidecar) stopFabric() {
 // startFabric starts the wires. They need the cluster interface's final name.
 func (s *sidecar) startFabric(ctx context.Context, key []byte, group *sync.WaitGroup, ends chan<- error) error {
 	f, err := s.cfg.NewFabric(wire.Options{
-		Lab: s.cfg.Namespace + "/" + s.want.doc.Lab, Pod: s.want.doc.Pod, Port: links.WirePort,
+		Lab: s.cfg.Namespace + "/" + s.want.doc.Lab, Pod: s.want.doc.Pod, Port: contract.WirePort,
 		Key: key, Encrypt: s.want.doc.Encrypt, Underlay: mgmt.UnderlayName, Mark: mgmt.Mark,
-		AskPort: links.StatusPort, Resolver: s.resolver, Log: s.cfg.Log,
+		AskPort: contract.StatusPort, Resolver: s.resolver, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("start the wires: %w", err)

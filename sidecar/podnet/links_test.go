@@ -13,21 +13,20 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
 // iface is an interface with an address in 10.9.0.0/16, by which the tests ping.
-func iface(node, name string, n int) links.Interface {
-	return links.Interface{
+func iface(node, name string, n int) contract.Interface {
+	return contract.Interface{
 		Name: name, Node: node, MAC: fmt.Sprintf("aa:c1:ab:00:%02x:%02x", n>>8, n&0xff), MTU: 9500,
 		IPv4: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 9, byte(n >> 8), byte(n)}), 16),
 	}
 }
 
-func wired(i links.Interface, id int, pod string) links.Interface {
-	i.Wire = &links.Wire{ID: cable.WireID(id), PeerPod: pod, PeerNode: pod, PeerInterface: "eth1", Datapath: "auto"}
+func wired(i contract.Interface, id int, pod string) contract.Interface {
+	i.Wire = &contract.Wire{ID: contract.WireID(id), PeerPod: pod, PeerNode: pod, PeerInterface: "eth1", Datapath: "auto"}
 	return i
 }
 
@@ -87,7 +86,7 @@ func (p *pod) ready() error {
 // TestEncryptedWithoutKey: what is to be encrypted never runs in the clear.
 func TestEncryptedWithoutKey(t *testing.T) {
 	c := newCluster(t)
-	doc := links.Document{Encrypt: true, Interfaces: []links.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}}
+	doc := contract.Links{Encrypt: true, Interfaces: []contract.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}}
 	p := c.newPod("r1", doc)
 	p.start()
 	eventually(t, "it says what is missing", func() error {
@@ -111,9 +110,9 @@ func TestEncryptedWithoutKey(t *testing.T) {
 
 func TestWire(t *testing.T) {
 	c := newCluster(t)
-	da, db := links.Document{}, links.Document{}
-	da.Interfaces = []links.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}
-	db.Interfaces = []links.Interface{wired(iface("r2", "eth1", 2), 5, "r1")}
+	da, db := contract.Links{}, contract.Links{}
+	da.Interfaces = []contract.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}
+	db.Interfaces = []contract.Interface{wired(iface("r2", "eth1", 2), 5, "r1")}
 	da.Interfaces[0].Alias = "ethernet-1/1"
 	a, b := c.newPod("r1", da), c.newPod("r2", db)
 	c.startAll()
@@ -180,7 +179,7 @@ func TestWireByVXLAN(t *testing.T) {
 		doc := mgmtDoc(11 + n)
 		i := wired(iface(name, "eth1", n+1), 5, []string{"r2", "r1"}[n])
 		i.Wire.Datapath, i.MTU = "vxlan", 1400
-		doc.Interfaces = []links.Interface{i}
+		doc.Interfaces = []contract.Interface{i}
 		c.newPod(name, doc)
 	}
 	c.startAll()
@@ -207,34 +206,34 @@ func TestLinkKinds(t *testing.T) {
 	c.in("ip link add up0 type veth peer name up1")
 	c.in("ip link set up0 up")
 	c.in("ip link set up1 up")
-	delay := &cable.Impairment{DelayMS: 1}
-	local := func(i links.Interface, id int, peer string, imp *cable.Impairment) links.Interface {
-		i.Local = &links.Local{ID: cable.WireID(id), PeerNode: "r1", PeerInterface: peer, Impairment: imp}
+	delay := &contract.Impairment{DelayMS: 1}
+	local := func(i contract.Interface, id int, peer string, imp *contract.Impairment) contract.Interface {
+		i.Local = &contract.Local{ID: contract.WireID(id), PeerNode: "r1", PeerInterface: peer, Impairment: imp}
 		return i
 	}
-	with := func(i links.Interface, set func(*links.Interface)) links.Interface { set(&i); return i }
+	with := func(i contract.Interface, set func(*contract.Interface)) contract.Interface { set(&i); return i }
 	doc := mgmtDoc(11)
-	iface := func(node, name string, n int) links.Interface {
+	iface := func(node, name string, n int) contract.Interface {
 		i := iface(node, name, n)
 		i.IPv4 = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 9, byte(n), 1}), 24)
 		return i
 	}
-	doc.Interfaces = []links.Interface{
+	doc.Interfaces = []contract.Interface{
 		local(iface("r1", "eth1", 1), 1, "eth2", nil),
 		local(iface("r1", "eth2", 2), 1, "eth1", nil),
 		local(iface("r1", "eth3", 3), 2, "eth4", delay),
 		local(iface("r1", "eth4", 4), 2, "eth3", nil),
-		with(iface("r1", "eth5", 5), func(i *links.Interface) { i.Host = &links.Host{Interface: "host5"} }),
-		with(iface("r1", "eth6", 6), func(i *links.Interface) { i.Macvlan, i.MTU = &links.Macvlan{Parent: "up0", Mode: "bridge"}, 0 }),
-		with(iface("r1", "eth7", 7), func(i *links.Interface) {
-			i.VXLAN, i.MTU = &cable.VXLAN{Remote: gateway4, VNI: 77, DstPort: 14789}, 0
+		with(iface("r1", "eth5", 5), func(i *contract.Interface) { i.Host = &contract.Host{Interface: "host5"} }),
+		with(iface("r1", "eth6", 6), func(i *contract.Interface) { i.Macvlan, i.MTU = &contract.Macvlan{Parent: "up0", Mode: "bridge"}, 0 }),
+		with(iface("r1", "eth7", 7), func(i *contract.Interface) {
+			i.VXLAN, i.MTU = &contract.VXLAN{Remote: gateway4, VNI: 77, DstPort: 14789}, 0
 		}),
-		with(iface("r1", "eth8", 8), func(i *links.Interface) {
-			i.VXLAN, i.Stitch = &cable.VXLAN{Remote: gateway4, VNI: 88, DstPort: 14789}, true
+		with(iface("r1", "eth8", 8), func(i *contract.Interface) {
+			i.VXLAN, i.Stitch = &contract.VXLAN{Remote: gateway4, VNI: 88, DstPort: 14789}, true
 		}),
-		with(iface("r1", "eth9", 9), func(i *links.Interface) { i.MgmtNet = &links.MgmtNet{HostInterface: "m9"} }),
-		with(iface("r1", "eth10", 10), func(i *links.Interface) { i.Dummy = true }),
-		with(iface("r1", "a name with/slash", 11), func(i *links.Interface) { i.Dummy = true }),
+		with(iface("r1", "eth9", 9), func(i *contract.Interface) { i.MgmtNet = &contract.MgmtNet{HostInterface: "m9"} }),
+		with(iface("r1", "eth10", 10), func(i *contract.Interface) { i.Dummy = true }),
+		with(iface("r1", "a name with/slash", 11), func(i *contract.Interface) { i.Dummy = true }),
 	}
 	p := c.newPod("r1", doc)
 	c.startAll()
@@ -299,7 +298,7 @@ func TestLinkKinds(t *testing.T) {
 // A bridge with eight ends carries what a containerlab bridge does.
 func TestBridge(t *testing.T) {
 	c := newCluster(t)
-	doc := links.Document{Bridges: []links.Bridge{{Name: "br1", GroupForwardMask: 0xffff &^ 2}}}
+	doc := contract.Links{Bridges: []contract.Bridge{{Name: "br1", GroupForwardMask: 0xffff &^ 2}}}
 	const ends = 8
 	for n := 1; n <= ends; n++ {
 		i := wired(iface("br1", fmt.Sprintf("port%d", n), 100+n), n, fmt.Sprintf("n%d", n))
@@ -308,7 +307,7 @@ func TestBridge(t *testing.T) {
 	}
 	br := c.newPod("br1", doc)
 	for n := 1; n <= ends; n++ {
-		c.newPod(fmt.Sprintf("n%d", n), links.Document{Interfaces: []links.Interface{wired(iface(fmt.Sprintf("n%d", n), "eth1", n), n, "br1")}})
+		c.newPod(fmt.Sprintf("n%d", n), contract.Links{Interfaces: []contract.Interface{wired(iface(fmt.Sprintf("n%d", n), "eth1", n), n, "br1")}})
 	}
 	c.startAll()
 	eventually(t, "ready", br.ready)
@@ -328,14 +327,14 @@ func TestBridge(t *testing.T) {
 // A changed links.json touches what it names and nothing else.
 func TestLiveChanges(t *testing.T) {
 	c := newCluster(t)
-	ends := func() (a, b []links.Interface) {
+	ends := func() (a, b []contract.Interface) {
 		for n := 1; n <= 3; n++ {
 			a = append(a, wired(iface("r1", fmt.Sprintf("eth%d", n), n), n, "r2"))
 			b = append(b, wired(iface("r2", fmt.Sprintf("eth%d", n), 10+n), n, "r1"))
 		}
 		return a, b
 	}
-	var da, db links.Document
+	var da, db contract.Links
 	da.Interfaces, db.Interfaces = ends()
 	a, b := c.newPod("r1", da), c.newPod("r2", db)
 	c.startAll()
@@ -350,7 +349,7 @@ func TestLiveChanges(t *testing.T) {
 	}
 	// What the device sets stays.
 	a.in("ip link set eth1 mtu 2000")
-	a.doc.Interfaces[0].Wire.Impairment = &cable.Impairment{DelayMS: 1}
+	a.doc.Interfaces[0].Wire.Impairment = &contract.Impairment{DelayMS: 1}
 	a.apply()
 	time.Sleep(300 * time.Millisecond)
 	if out := a.in("ip link show eth1"); !strings.Contains(out, "mtu 2000") {
@@ -434,12 +433,12 @@ func changeLive(t *testing.T, a, b *pod) bool {
 // The device renames, moves and deletes its interfaces.
 func TestDeviceOwnsItsEnds(t *testing.T) {
 	c := newCluster(t)
-	doc := links.Document{Interfaces: []links.Interface{
+	doc := contract.Links{Interfaces: []contract.Interface{
 		wired(iface("r1", "eth1", 1), 1, "r2"), wired(iface("r1", "eth2", 2), 2, "r2"), wired(iface("r1", "eth3", 3), 3, "r2"),
 	}}
 	for n, peer := range []string{"eth5", "eth4"} {
 		i := iface("r1", fmt.Sprintf("eth%d", 4+n), 4+n)
-		i.Local = &links.Local{ID: 9, PeerNode: "r1", PeerInterface: peer}
+		i.Local = &contract.Local{ID: 9, PeerNode: "r1", PeerInterface: peer}
 		doc.Interfaces = append(doc.Interfaces, i)
 	}
 	p := c.newPod("r1", doc)

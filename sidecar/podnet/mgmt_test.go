@@ -8,23 +8,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // mgmtDoc is a node with the n-th management address.
-func mgmtDoc(n int) links.Document {
+func mgmtDoc(n int) contract.Links {
 	last := byte(n)
-	return links.Document{
+	return contract.Links{
 		Hostname: "PE_" + string(rune('0'+n%10)),
-		Mgmt: &links.Mgmt{
+		Mgmt: &contract.Mgmt{
 			Interface: "eth0", MAC: fmt.Sprintf("02:00:00:00:00:%02x", n), MTU: 1500,
 			IPv4:      netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 20, 20, last}), 24),
 			IPv6:      netip.PrefixFrom(v6(last), 64),
 			GatewayV4: netip.MustParseAddr("172.20.20.1"), GatewayV6: netip.MustParseAddr("3fff:172:20:20::1"),
 			ExternalAccess: true,
 		},
-		Ports: []cable.Port{{Container: 22, Protocol: "TCP"}},
+		Ports: []contract.Port{{Container: 22, Protocol: "TCP"}},
 	}
 }
 
@@ -36,11 +35,11 @@ func v6(last byte) netip.Addr {
 
 // directory gives every Pod the lab's directory and all addresses.
 func directory(pods ...*pod) {
-	dir := links.Directory{Version: links.DirectoryVersion, Lab: "demo"}
-	known := links.Addresses{Version: links.AddressesVersion, Pods: map[string][]netip.Addr{}}
+	dir := contract.Directory{Version: contract.DirectoryVersion, Lab: "demo"}
+	known := contract.Addresses{Version: contract.AddressesVersion, Pods: map[string][]netip.Addr{}}
 	hosts := ""
 	for _, p := range pods {
-		n := links.DirectoryNode{Name: p.name, Pod: p.name, Names: []string{p.name}}
+		n := contract.DirectoryNode{Name: p.name, Pod: p.name, Names: []string{p.name}}
 		if m := p.doc.Mgmt; m != nil {
 			n.IPv4, n.IPv6, n.MAC = m.IPv4.Addr(), m.IPv6.Addr(), m.MAC
 			hosts += n.IPv4.String() + "\t" + p.name + "\n" + n.IPv6.String() + "\t" + p.name + "\n"
@@ -56,10 +55,10 @@ func directory(pods ...*pod) {
 }
 
 // twoPods are two running nodes that know each other.
-func twoPods(t *testing.T, change func(*links.Document)) (c *cluster, a, b *pod) {
+func twoPods(t *testing.T, change func(*contract.Links)) (c *cluster, a, b *pod) {
 	t.Helper()
 	c = newCluster(t)
-	docs := []links.Document{mgmtDoc(11), mgmtDoc(12)}
+	docs := []contract.Links{mgmtDoc(11), mgmtDoc(12)}
 	for i := range docs {
 		change(&docs[i])
 	}
@@ -74,7 +73,7 @@ func twoPods(t *testing.T, change func(*links.Document)) (c *cluster, a, b *pod)
 	return c, a, b
 }
 
-func unchanged(*links.Document) {}
+func unchanged(*contract.Links) {}
 
 func TestManagement(t *testing.T) {
 	c, a, b := twoPods(t, unchanged)
@@ -260,7 +259,7 @@ func TestMgmtAddressChanges(t *testing.T) {
 }
 
 func TestNoExternalAccess(t *testing.T) {
-	c, a, b := twoPods(t, func(d *links.Document) { d.Mgmt.ExternalAccess = false })
+	c, a, b := twoPods(t, func(d *contract.Links) { d.Mgmt.ExternalAccess = false })
 	for _, to := range []string{"172.20.20.12", "3fff:172:20:20::c"} {
 		if err := ping(a.ns, to, sure); err != nil {
 			t.Errorf("a peer: %v", err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/hosts"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
@@ -62,7 +62,7 @@ func (s *sidecar) pass(ctx context.Context) error {
 }
 
 // interfaces has the data interfaces, and tells the fabric of their legs.
-func (s *sidecar) interfaces(ctx context.Context, doc *links.Document, try func(error) bool) ([]link.State, bool) {
+func (s *sidecar) interfaces(ctx context.Context, doc *contract.Links, try func(error) bool) ([]link.State, bool) {
 	states, err := s.set.Apply(ctx, doc.Interfaces, doc.Bridges)
 	ok := try(err)
 	for _, st := range states {
@@ -111,7 +111,7 @@ func (s *sidecar) addressesChanged() {
 
 // network has everything but the data interfaces: cluster interface, rules,
 // mesh, eth0, firewall.
-func (s *sidecar) network(doc *links.Document, ch change) error {
+func (s *sidecar) network(doc *contract.Links, ch change) error {
 	underlay, err := s.underlay.Ensure()
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (s *sidecar) network(doc *links.Document, ch change) error {
 }
 
 // mgmtLegs are the legs of interfaces on the management network.
-func (s *sidecar) mgmtLegs(doc *links.Document) []string {
+func (s *sidecar) mgmtLegs(doc *contract.Links) []string {
 	var legs []string
 	for i := range doc.Interfaces {
 		if doc.Interfaces[i].MgmtNet != nil {
@@ -146,7 +146,7 @@ func (s *sidecar) mgmtLegs(doc *links.Document) []string {
 	return legs
 }
 
-func (s *sidecar) ensureMesh(doc *links.Document, snap *link.Snapshot, underlay netlink.Link) (netlink.Link, error) {
+func (s *sidecar) ensureMesh(doc *contract.Links, snap *link.Snapshot, underlay netlink.Link) (netlink.Link, error) {
 	if s.mesh == nil {
 		s.mesh = mgmt.NewMesh(s.nl, s.cfg.Namespace+"/"+doc.Lab, doc.Pod, s.cfg.PodIPs[0])
 		peers := mgmt.NewPeers(s.nl, doc.Pod, s.cfg.PodIPs[0], s.resolver, s.cfg.Log)
@@ -166,7 +166,7 @@ const (
 	expireLook = time.Minute
 )
 
-func (s *sidecar) ensurePeers(doc *links.Document, mesh netlink.Link, newDirectory bool) error {
+func (s *sidecar) ensurePeers(doc *contract.Links, mesh netlink.Link, newDirectory bool) error {
 	if newDirectory {
 		s.peers.SetDirectory(s.want.pods)
 	}
@@ -183,9 +183,9 @@ func (s *sidecar) ensurePeers(doc *links.Document, mesh netlink.Link, newDirecto
 }
 
 // tunnelPorts are the UDP ports on the Pod address that are the sidecar's.
-var tunnelPorts = []uint16{links.WirePort, links.MgmtPort, links.VXLANPort}
+var tunnelPorts = []uint16{contract.WirePort, contract.MgmtPort, contract.VXLANPort}
 
-func (s *sidecar) firewall(doc *links.Document, underlay netlink.Link) error {
+func (s *sidecar) firewall(doc *contract.Links, underlay netlink.Link) error {
 	c := nft.Config{
 		Underlay: mgmt.UnderlayName, PodAddrs: s.cfg.PodIPs, Ports: doc.Ports,
 		UnderlayMTU: underlay.Attrs().MTU, Mark: mgmt.Mark, Tunnels: slices.Clone(tunnelPorts),
@@ -194,7 +194,7 @@ func (s *sidecar) firewall(doc *links.Document, underlay netlink.Link) error {
 		c.MeshMTU = s.mesh.MTU(c.UnderlayMTU)
 	}
 	s.router.Firewall(&c)
-	p := passage.Passage{Underlay: c.Underlay, Leg: c.Leg, Mesh: c.Mesh, Mark: c.Mark, UDP: tunnelPorts, TCP: links.StatusPort}
+	p := passage.Passage{Underlay: c.Underlay, Leg: c.Leg, Mesh: c.Mesh, Mark: c.Mark, UDP: tunnelPorts, TCP: contract.StatusPort}
 	_, err := nft.Table{}.Apply(c)
 	_, nftErr := nft.AssertPassage(p)
 	_, oldErr := xtables.AssertPassage(p)

@@ -22,7 +22,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
@@ -143,7 +143,7 @@ type pod struct {
 	ip4  string
 	ip6  string
 	dir  string
-	doc  links.Document
+	doc  contract.Links
 	cmd  *exec.Cmd
 	log  *os.File
 	// only is "IPv4 only" or "IPv6 only" for a Pod of one family.
@@ -163,7 +163,7 @@ func (p *pod) addrs() []netip.Addr {
 
 // newPod makes a Pod as a bridge plugin does: an address in the network's prefix
 // and a default route.
-func (c *cluster) newPod(name string, doc links.Document) *pod {
+func (c *cluster) newPod(name string, doc contract.Links) *pod {
 	c.t.Helper()
 	p := &pod{c: c, t: c.t, name: name, doc: doc, dir: filepath.Join(c.dir, name)}
 	for _, dir := range []string{"links", "directory", "plan", "state", "key"} {
@@ -174,7 +174,7 @@ func (c *cluster) newPod(name string, doc links.Document) *pod {
 	p.write("hosts", "127.0.0.1\tlocalhost\n")
 	p.plug()
 	c.pods = append(c.pods, p)
-	p.doc.Version, p.doc.Pod = links.Version, name
+	p.doc.Version, p.doc.Pod = contract.LinksVersion, name
 	if p.doc.Lab == "" {
 		p.doc.Lab = "demo"
 	}

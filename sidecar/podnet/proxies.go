@@ -8,7 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
 )
 
@@ -40,7 +40,7 @@ func (p *proxies) there(leg, mesh netlink.Link) bool {
 
 // ensureProxies answers for all other nodes towards the device, and for the
 // device towards other nodes.
-func (s *sidecar) ensureProxies(doc *links.Document, mesh netlink.Link, newDirectory bool) error {
+func (s *sidecar) ensureProxies(doc *contract.Links, mesh netlink.Link, newDirectory bool) error {
 	leg, err := s.nl.LinkByName(mgmt.LegName)
 	if err != nil {
 		return fmt.Errorf("interface %s: %w", mgmt.LegName, err)

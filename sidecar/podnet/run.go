@@ -16,8 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/links"
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
@@ -69,14 +68,14 @@ type sidecar struct {
 	mu     sync.Mutex
 	now    view
 	gate   *gate
-	man    *stage.Manifest
+	man    *contract.Manifest
 	failed error
 	when   time.Time
 }
 
 // view is what the last pass found.
 type view struct {
-	doc       *links.Document
+	doc       *contract.Links
 	digest    string
 	states    []link.State
 	held      bool
@@ -245,11 +244,11 @@ func (s *sidecar) note(err error) {
 	}
 }
 
-func (s *sidecar) manifest() *stage.Manifest {
+func (s *sidecar) manifest() *contract.Manifest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.man == nil {
-		return &stage.Manifest{}
+		return &contract.Manifest{}
 	}
 	return s.man
 }

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
@@ -21,9 +21,9 @@ const maxResult = 1 << 20
 // readResult reads how far the program of a device container is. What is in the
 // folder comes from the device: no link is followed, nothing but a plain file is
 // opened, and no more is read than a result may have.
-func readResult(stateDir, container string) (stage.Result, error) {
-	var r stage.Result
-	path := filepath.Join(stateDir, stage.RunDir, container, stage.ResultFile)
+func readResult(stateDir, container string) (contract.Result, error) {
+	var r contract.Result
+	path := filepath.Join(stateDir, contract.RunDir, container, contract.ResultFile)
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return r, err
@@ -40,14 +40,14 @@ func readResult(stateDir, container string) (stage.Result, error) {
 		return r, fmt.Errorf("%s has more than %d bytes", path, maxResult)
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return stage.Result{}, fmt.Errorf("read %s: %w", path, err)
+		return contract.Result{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	return r, nil
 }
 
 // ownStage answers for a node of this Pod: mine is false for any other. A node
 // without a program is over with every stage when its sidecar has started.
-func (s *sidecar) ownStage(w stage.WaitFor) (over, mine bool) {
+func (s *sidecar) ownStage(w contract.WaitFor) (over, mine bool) {
 	m := s.manifest()
 	for i := range m.Nodes {
 		n := &m.Nodes[i]

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/api"
 	"github.com/c9s-lab/c9s/sidecar/link"
@@ -176,9 +176,9 @@ func (s *sidecar) status() api.Status {
 }
 
 // nameFarEnds adds what links.json says of the other ends.
-func nameFarEnds(out []api.Interface, want []links.Interface) {
+func nameFarEnds(out []api.Interface, want []contract.Interface) {
 	type key struct{ node, name string }
-	by := map[key]*links.Interface{}
+	by := map[key]*contract.Interface{}
 	for i := range want {
 		by[key{want[i].Node, want[i].Name}] = &want[i]
 	}
@@ -194,7 +194,7 @@ func nameFarEnds(out []api.Interface, want []links.Interface) {
 	}
 }
 
-func heldInterface(i *links.Interface) api.Interface {
+func heldInterface(i *contract.Interface) api.Interface {
 	return api.Interface{Node: i.Node, Name: i.Name, State: api.StateHeld, MAC: i.MAC, MTU: i.MTU}
 }
 

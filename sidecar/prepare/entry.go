@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // layOut makes entries in a folder. All access is through an os.Root: on a claim
 // the folder keeps what the device left there, and its symbolic links must not
 // lead prepare elsewhere.
-func layOut(dir, chunks string, entries []stage.Entry) error {
+func layOut(dir, chunks string, entries []contract.Entry) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -48,10 +48,10 @@ type layout struct {
 	chunks string
 	// made are the folders that are new. One that was there keeps the owner and
 	// the mode that its device gave it.
-	made []stage.Entry
+	made []contract.Entry
 }
 
-func (l *layout) make(e stage.Entry) error {
+func (l *layout) make(e contract.Entry) error {
 	if parent := path.Dir(e.Path); parent != "." {
 		if err := l.root.MkdirAll(parent, 0o755); err != nil {
 			return err
@@ -67,7 +67,7 @@ func (l *layout) make(e stage.Entry) error {
 	}
 }
 
-func (l *layout) dir(e stage.Entry) error {
+func (l *layout) dir(e contract.Entry) error {
 	info, err := l.root.Lstat(e.Path)
 	switch {
 	case err == nil && info.IsDir():
@@ -86,7 +86,7 @@ func (l *layout) dir(e stage.Entry) error {
 	return nil
 }
 
-func (l *layout) link(e stage.Entry) error {
+func (l *layout) link(e contract.Entry) error {
 	if target, err := l.root.Readlink(e.Path); err == nil && target == e.Link {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (l *layout) link(e stage.Entry) error {
 
 // file writes beside the target and renames, so that a broken run leaves no half
 // file that a seed would then keep.
-func (l *layout) file(e stage.Entry) error {
+func (l *layout) file(e contract.Entry) error {
 	if e.Seed {
 		if _, err := l.root.Lstat(e.Path); err == nil {
 			return nil
@@ -127,7 +127,7 @@ func (l *layout) file(e stage.Entry) error {
 }
 
 // issued tells whether the node's certificate is there yet.
-func (l *layout) issued(e stage.Entry) bool {
+func (l *layout) issued(e contract.Entry) bool {
 	for _, chunk := range e.Chunks {
 		if _, err := os.Stat(filepath.Join(l.chunks, chunk)); err != nil {
 			return false
@@ -136,7 +136,7 @@ func (l *layout) issued(e stage.Entry) bool {
 	return len(e.Chunks) > 0
 }
 
-func (l *layout) write(name string, e stage.Entry) error {
+func (l *layout) write(name string, e contract.Entry) error {
 	file, err := l.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func appendChunk(w io.Writer, name string) (int64, error) {
 
 // own sets owner and mode; the mode last, since a change of the owner clears
 // setuid (chown(2)).
-func (l *layout) own(e stage.Entry) error {
+func (l *layout) own(e contract.Entry) error {
 	if err := l.root.Lchown(e.Path, e.UID, e.GID); err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (l *layout) own(e stage.Entry) error {
 }
 
 // fileMode turns Unix mode bits into Go's.
-func fileMode(m stage.Mode) os.FileMode {
+func fileMode(m contract.Mode) os.FileMode {
 	mode := os.FileMode(m & 0o777)
 	if m&0o4000 != 0 {
 		mode |= os.ModeSetuid

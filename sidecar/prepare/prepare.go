@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Paths are the folders that prepare works in, and the helper's binary. The zero
@@ -28,11 +28,11 @@ func (p Paths) withDefaults() Paths {
 			*field = value
 		}
 	}
-	set(&p.Plan, stage.PlanDir)
-	set(&p.Files, stage.FilesDir)
-	set(&p.Nodes, stage.NodesDir)
-	set(&p.Volumes, stage.VolumesDir)
-	set(&p.State, stage.StateDir)
+	set(&p.Plan, contract.PlanDir)
+	set(&p.Files, contract.FilesDir)
+	set(&p.Nodes, contract.NodesDir)
+	set(&p.Volumes, contract.VolumesDir)
+	set(&p.State, contract.StateDir)
 	set(&p.Helper, "/proc/self/exe")
 	return p
 }
@@ -64,18 +64,18 @@ func Run(paths Paths) error {
 	return errors.Join(errs...)
 }
 
-func readManifest(dir string) (*stage.Manifest, error) {
-	file := filepath.Join(dir, stage.ManifestFile)
+func readManifest(dir string) (*contract.Manifest, error) {
+	file := filepath.Join(dir, contract.ManifestFile)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
-	var m stage.Manifest
+	var m contract.Manifest
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
-	if m.Version != stage.Version {
-		return nil, fmt.Errorf("the manifest has version %q and this image knows %q: render the lab with the c9s of the image's version, or use --image", m.Version, stage.Version)
+	if m.Version != contract.ManifestVersion {
+		return nil, fmt.Errorf("the manifest has version %q and this image knows %q: render the lab with the c9s of the image's version, or use --image", m.Version, contract.ManifestVersion)
 	}
 	return &m, nil
 }

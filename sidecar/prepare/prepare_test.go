@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // pod is a Pod's folders in a temporary one.
@@ -18,7 +18,7 @@ type pod struct {
 	Paths
 }
 
-func newPod(t *testing.T, m stage.Manifest, chunks map[string]string) pod {
+func newPod(t *testing.T, m contract.Manifest, chunks map[string]string) pod {
 	t.Helper()
 	dir := t.TempDir()
 	p := pod{t, Paths{
@@ -44,13 +44,13 @@ func (p pod) must(err error) {
 	}
 }
 
-func (p pod) plan(m stage.Manifest) {
+func (p pod) plan(m contract.Manifest) {
 	if m.Version == "" {
-		m.Version = stage.Version
+		m.Version = contract.ManifestVersion
 	}
 	data, err := json.Marshal(m)
 	p.must(err)
-	p.must(os.WriteFile(filepath.Join(p.Plan, stage.ManifestFile), data, 0o644))
+	p.must(os.WriteFile(filepath.Join(p.Plan, contract.ManifestFile), data, 0o644))
 }
 
 // want says what is at a path of the node "r1": permissions and text.
@@ -79,34 +79,34 @@ func digest(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func file(path, text string, chunks ...string) stage.Entry {
-	return stage.Entry{
+func file(path, text string, chunks ...string) contract.Entry {
+	return contract.Entry{
 		Path: path, Mode: 0o640, UID: os.Getuid(), GID: os.Getgid(),
 		Digest: digest(text), Size: int64(len(text)), Chunks: chunks,
 	}
 }
 
-func node(entries ...stage.Entry) stage.Manifest {
+func node(entries ...contract.Entry) contract.Manifest {
 	for i := range entries { // only root gives files away
 		entries[i].UID, entries[i].GID = os.Getuid(), os.Getgid()
 	}
-	return stage.Manifest{Nodes: []stage.Node{{Name: "R1", ID: "r1", Entries: entries}}}
+	return contract.Manifest{Nodes: []contract.ManifestNode{{Name: "R1", ID: "r1", Entries: entries}}}
 }
 
-func with(e stage.Entry, change func(*stage.Entry)) stage.Entry {
+func with(e contract.Entry, change func(*contract.Entry)) contract.Entry {
 	change(&e)
 	return e
 }
 
 func TestLayout(t *testing.T) {
-	setuid := with(file("bin/ping", "x", "x"), func(e *stage.Entry) { e.Mode = 0o4755 })
+	setuid := with(file("bin/ping", "x", "x"), func(e *contract.Entry) { e.Mode = 0o4755 })
 	p := newPod(t, node(
-		stage.Entry{Path: "etc", Mode: 0o555, Dir: true},
+		contract.Entry{Path: "etc", Mode: 0o555, Dir: true},
 		file("etc/big", "onetwo", "big.part-000", "big.part-001"),
-		with(file("etc/empty", ""), func(e *stage.Entry) { e.Chunks = nil }),
-		stage.Entry{Path: "etc/link", Link: "../big"},
-		stage.Entry{Path: "tmp", Mode: 0o1777, Dir: true},
-		stage.Entry{Path: "tls/key", Mode: 0o600, Certificate: "tls.key", Chunks: []string{"tls/r1/tls.key"}},
+		with(file("etc/empty", ""), func(e *contract.Entry) { e.Chunks = nil }),
+		contract.Entry{Path: "etc/link", Link: "../big"},
+		contract.Entry{Path: "tmp", Mode: 0o1777, Dir: true},
+		contract.Entry{Path: "tls/key", Mode: 0o600, Certificate: "tls.key", Chunks: []string{"tls/r1/tls.key"}},
 		setuid,
 	), map[string]string{"big.part-000": "one", "big.part-001": "two", "x": "x"})
 	for range 2 { // the second time over the first
@@ -132,8 +132,8 @@ func TestLayout(t *testing.T) {
 
 // What a device saved stays where the entry is a seed, and goes where it is not.
 func TestSeedKeepsWhatTheDeviceSaved(t *testing.T) {
-	entry := func(seed bool) stage.Manifest {
-		return node(with(file("config", "seed", "c"), func(e *stage.Entry) { e.Seed = seed }))
+	entry := func(seed bool) contract.Manifest {
+		return node(with(file("config", "seed", "c"), func(e *contract.Entry) { e.Seed = seed }))
 	}
 	p := newPod(t, entry(true), map[string]string{"c": "seed"})
 	p.must(Run(p.Paths))
@@ -185,35 +185,35 @@ func TestErrors(t *testing.T) {
 	if len(left) != 1 {
 		t.Errorf("left in the folder: %v", left)
 	}
-	p.plan(stage.Manifest{Version: "c9s.dev/manifest/v9"})
+	p.plan(contract.Manifest{Version: "c9s.dev/manifest/v9"})
 	if err := Run(p.Paths); err == nil || !strings.Contains(err.Error(), "c9s.dev/manifest/v9") {
 		t.Errorf("another version: %v", err)
 	}
 }
 
 func TestPrograms(t *testing.T) {
-	program := stage.Program{Version: stage.ProgramVersion, Node: "R1", Steps: []stage.Step{{Over: "create"}}}
+	program := contract.Program{Version: contract.ProgramVersion, Node: "R1", Steps: []contract.Step{{Over: "create"}}}
 	m := node()
 	m.Volumes = []string{"shared-1"}
-	m.Nodes[0].Containers = []stage.Container{
-		{Name: "r1", Program: program, Payloads: []stage.Entry{file("payload-0", "text", "c")}},
+	m.Nodes[0].Containers = []contract.Container{
+		{Name: "r1", Program: program, Payloads: []contract.Entry{file("payload-0", "text", "c")}},
 		{Name: "r1-b", Program: program},
 	}
 	p := newPod(t, m, map[string]string{"c": "text"})
 	for range 2 {
 		p.must(Run(p.Paths))
 		for _, name := range []string{"r1/exec", "r1/steps.json", "r1/payload-0", "r1/run", "r1-b/exec"} {
-			if _, err := os.Stat(filepath.Join(p.State, stage.ExecDir, name)); err != nil {
+			if _, err := os.Stat(filepath.Join(p.State, contract.ExecDir, name)); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	helper, err := os.Stat(filepath.Join(p.State, stage.ExecDir, "r1-b", stage.HelperFile))
+	helper, err := os.Stat(filepath.Join(p.State, contract.ExecDir, "r1-b", contract.HelperFile))
 	p.must(err)
 	if helper.Mode() != 0o555 || helper.Size() != 8 {
 		t.Errorf("helper: %s, %d bytes", helper.Mode(), helper.Size())
 	}
-	for _, dir := range []string{filepath.Join(p.State, stage.RunDir, "r1"), filepath.Join(p.Volumes, "shared-1")} {
+	for _, dir := range []string{filepath.Join(p.State, contract.RunDir, "r1"), filepath.Join(p.Volumes, "shared-1")} {
 		info, err := os.Stat(dir)
 		if err != nil || info.Mode().Perm() != 0o777 {
 			t.Errorf("%s: %v %v, want it open to all", dir, info, err)

@@ -8,46 +8,46 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/c9s-lab/c9s/pkg/render/stage"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // layOutPrograms gives every container with a program its folders: the helper,
 // the program and payloads, which the device can read, and an empty one that the
 // device's users can write.
-func layOutPrograms(paths Paths, m *stage.Manifest) error {
+func layOutPrograms(paths Paths, m *contract.Manifest) error {
 	var errs []error
 	first := ""
 	for _, n := range m.Nodes {
 		for _, c := range n.Containers {
-			dir := filepath.Join(paths.State, stage.ExecDir, c.Name)
+			dir := filepath.Join(paths.State, contract.ExecDir, c.Name)
 			if err := layOutProgram(paths, dir, c, first); err != nil {
 				errs = append(errs, fmt.Errorf("program of container %s: %w", c.Name, err))
 				continue
 			}
-			first = filepath.Join(dir, stage.HelperFile)
+			first = filepath.Join(dir, contract.HelperFile)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func layOutProgram(paths Paths, dir string, c stage.Container, helper string) error {
-	if err := layOut(dir, paths.Files, append([]stage.Entry{{Path: stage.RunDir, Mode: 0o755, Dir: true}}, c.Payloads...)); err != nil {
+func layOutProgram(paths Paths, dir string, c contract.Container, helper string) error {
+	if err := layOut(dir, paths.Files, append([]contract.Entry{{Path: contract.RunDir, Mode: 0o755, Dir: true}}, c.Payloads...)); err != nil {
 		return err
 	}
 	program, err := json.Marshal(c.Program)
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(dir, stage.ProgramFile), 0o444, func(f *os.File) error {
+	if err := replace(filepath.Join(dir, contract.ProgramFile), 0o444, func(f *os.File) error {
 		_, err := f.Write(program)
 		return err
 	}); err != nil {
 		return err
 	}
-	if err := placeHelper(paths.Helper, helper, filepath.Join(dir, stage.HelperFile)); err != nil {
+	if err := placeHelper(paths.Helper, helper, filepath.Join(dir, contract.HelperFile)); err != nil {
 		return err
 	}
-	run := filepath.Join(paths.State, stage.RunDir, c.Name)
+	run := filepath.Join(paths.State, contract.RunDir, c.Name)
 	if err := os.MkdirAll(run, 0o777); err != nil {
 		return err
 	}

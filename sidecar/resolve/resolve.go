@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/links"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // dnsAge is how long an answer of the DNS is believed, dnsFailAge how long a
@@ -95,8 +95,8 @@ func (r *Resolver) SetKnown(pods map[string][]netip.Addr) bool {
 func (r *Resolver) Forget(pod string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if a := r.cache[links.WireService(pod)]; a != nil && !a.at.IsZero() {
-		delete(r.cache, links.WireService(pod))
+	if a := r.cache[contract.WireService(pod)]; a != nil && !a.at.IsZero() {
+		delete(r.cache, contract.WireService(pod))
 	}
 }
 
@@ -106,7 +106,7 @@ func (r *Resolver) Lookup(ctx context.Context, pod string) ([]netip.Addr, error)
 	r.mu.Lock()
 	addrs := slices.Clone(r.known[pod])
 	r.mu.Unlock()
-	more, err := r.Name(ctx, links.WireService(pod))
+	more, err := r.Name(ctx, contract.WireService(pod))
 	for _, a := range more {
 		if !slices.Contains(addrs, a) {
 			addrs = append(addrs, a)

@@ -1,17 +1,17 @@
-package stage
+package contract
 
-// Gate is what a node waits for before its own start.
+// Gate holds the conditions for a node's start.
 type Gate struct {
 	// DelaySeconds is containerlab's startup-delay.
 	DelaySeconds int `json:"delaySeconds,omitempty"`
-	// Create holds the device back: the sidecar's startup probe fails until all
-	// of them are over.
+	// Create delays the device: the sidecar's startup probe fails until all of
+	// these stages are over.
 	Create []WaitFor `json:"create,omitempty"`
-	// CreateLinks holds only the data interfaces back; the device runs.
+	// CreateLinks delays only the data interfaces; the device runs.
 	CreateLinks []WaitFor `json:"createLinks,omitempty"`
 }
 
-// WaitFor is another node's stage that must be over.
+// WaitFor names a stage of another node that must be over.
 type WaitFor struct {
 	Node string `json:"node"`
 	// Pod is the Kubernetes name of that node's Pod.
@@ -30,28 +30,28 @@ type Container struct {
 	Payloads []Entry `json:"payloads,omitempty"`
 }
 
-// ProgramVersion names the shape of Program in JSON.
+// ProgramVersion is the version of Program in JSON.
 const ProgramVersion = "c9s.dev/steps/v1"
 
-// Program is steps.json: what the exec helper does in a device container, in
-// order. It is started by the container's postStart hook:
+// Program is steps.json: the steps that the exec helper runs in a device
+// container, in order. The container's postStart hook starts it:
 // /c9s/exec run --steps /c9s/steps.json.
 type Program struct {
 	Version string `json:"version"`
 	Node    string `json:"node"`
 	// Strict makes the hook wait for the end and fail with the first step that
 	// fails, so that the kubelet restarts the container. Otherwise the helper
-	// goes to the background at once, always succeeds, and goes on after a
+	// goes to the background at once, always succeeds, and continues after a
 	// failure.
 	Strict bool   `json:"strict,omitempty"`
 	Steps  []Step `json:"steps"`
 }
 
-// Step is one thing to do. Exactly one action is set.
+// Step is one action. Exactly one of its fields Run to WaitFor is set.
 type Step struct {
 	// Name is for people.
 	Name string `json:"name,omitempty"`
-	// User tells that the step is the topology's own.
+	// User means that the step comes from the topology.
 	User bool `json:"user,omitempty"`
 
 	Run   *Run   `json:"run,omitempty"`
@@ -59,25 +59,25 @@ type Step struct {
 	Write *Write `json:"write,omitempty"`
 	CLI   *CLI   `json:"cli,omitempty"`
 	// Over records that a stage of the node is over ("create", "create-links",
-	// "configure", "healthy"): others may wait for it.
+	// "configure", "healthy"), for the nodes that wait for it.
 	Over string `json:"over,omitempty"`
-	// WaitFor asks the own sidecar until the stages of other nodes are over:
+	// WaitFor polls the Pod's own sidecar until the stages of other nodes are over.
 	// GET http://127.0.0.1:14802/stages?pod=<pod>&node=<node>&stage=<stage>
-	// answers 204 where it is over, 202 where it is not yet.
+	// answers 204 if it is over, 202 if it is not.
 	WaitFor []WaitFor `json:"waitFor,omitempty"`
 }
 
-// Run runs a command to its end.
+// Run runs a command and waits for it to end.
 type Run struct {
 	Argv   []string `json:"argv"`
 	Input  string   `json:"input,omitempty"`
 	Detach bool     `json:"detach,omitempty"`
 }
 
-// Wait repeats a command until it answers as expected.
+// Wait repeats a command until its output is as expected.
 type Wait struct {
 	Argv []string `json:"argv"`
-	// Contains must be in standard output; "" means that exit code 0 is enough.
+	// Contains must occur in standard output; if empty, exit code 0 is enough.
 	Contains    string `json:"contains,omitempty"`
 	EmptyStderr bool   `json:"emptyStderr,omitempty"`
 	// IntervalSeconds between tries; TimeoutSeconds in all, 0 for no end.
@@ -99,17 +99,17 @@ type CLI struct {
 	Lines []string `json:"lines"`
 }
 
-// ResultVersion names the shape of Result in JSON.
+// ResultVersion is the version of Result in JSON.
 const ResultVersion = "c9s.dev/result/v1"
 
-// Result is result.json: how far the helper is.
+// Result is result.json: the helper's progress.
 type Result struct {
 	Version string `json:"version"`
-	// Done tells that the program has ended.
+	// Done means that the program has ended.
 	Done bool `json:"done"`
-	// Over are the stages that are over, in their order.
+	// Over lists the stages that are over, in their order.
 	Over []string `json:"over,omitempty"`
-	// Steps are the steps begun so far, by their index in the program.
+	// Steps lists the steps begun so far, by their index in the program.
 	Steps []StepResult `json:"steps,omitempty"`
 }
 
@@ -122,6 +122,6 @@ type StepResult struct {
 	Running  bool   `json:"running,omitempty"`
 	ExitCode int    `json:"exitCode"`
 	Error    string `json:"error,omitempty"`
-	// Output is the end of what the command wrote, at most 4 KiB.
+	// Output is the end of the command's output, at most 4 KiB.
 	Output string `json:"output,omitempty"`
 }

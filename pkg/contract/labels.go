@@ -1,12 +1,10 @@
-// Package own has what is c9s' own in a cluster and in folders: labels, annotations, names of objects,
-// the list of files. It is apart from render, so that what only reads them stays small.
-package own
+package contract
 
 // Labels. Their values are Kubernetes names; the names as written are in
 // annotations.
 const (
-	// LabelLab, LabelPod and LabelNode say what an object belongs to. Objects of
-	// a whole Pod carry LabelNode of the primary node.
+	// LabelLab, LabelPod and LabelNode name the lab, Pod and node that an object
+	// belongs to. Objects of a whole Pod carry LabelNode of the primary node.
 	LabelLab  = "c9s.dev/lab"
 	LabelPod  = "c9s.dev/pod"
 	LabelNode = "c9s.dev/node"
@@ -29,33 +27,21 @@ const (
 	AnnotationSource = "c9s.dev/source"
 	// AnnotationPlanner is the planner and its version: "builtin/0.79.0".
 	AnnotationPlanner = "c9s.dev/planner"
-	// AnnotationVersion is the version of c9s (Namespace-wide objects only).
+	// AnnotationVersion is the version of c9s. Only objects of the whole lab
+	// carry it.
 	AnnotationVersion = "c9s.dev/version"
-	// AnnotationLabName and AnnotationNodeName are the names as written; a Pod
+	// AnnotationLabName and AnnotationNodeName are the names as written. A Pod
 	// of several nodes lists them with commas, the primary first.
 	AnnotationLabName  = "c9s.dev/lab-name"
 	AnnotationNodeName = "c9s.dev/node-name"
-	// AnnotationStaged is a digest of everything that is laid out for the Pod.
+	// AnnotationStaged is a digest of all files that are staged for the Pod.
 	AnnotationStaged = "c9s.dev/staged"
-	// AnnotationLinkApply says how a change of links reaches the device: live,
+	// AnnotationLinkApply is how a change of links reaches the device: live,
 	// restart or recreate.
 	AnnotationLinkApply = "c9s.dev/link-apply-mode"
-	// AnnotationContainers are the containers of each node of a Deployment, in
+	// AnnotationContainers lists the containers of each node of a Deployment, in
 	// JSON: {"SR1":["sr1-a","sr1-1"]}. A bridge has none.
 	AnnotationContainers = "c9s.dev/containers"
 	// AnnotationTopologyLabels are the node's labels in the topology, in JSON.
 	AnnotationTopologyLabels = "c9s.dev/topology-labels"
-)
-
-// Objects of a lab.
-const (
-	// ControllerName names the controller's ServiceAccount, Role, RoleBinding,
-	// Deployment and Lease.
-	ControllerName = "c9s-controller"
-	// ControllerPort is the controller's HTTP: probes and status; TCP.
-	ControllerPort = 8080
-	// StatusConfigMap and AddressesConfigMap are the controller's to fill; they
-	// are rendered without data, so that applying again leaves that alone.
-	StatusConfigMap    = "c9s-status"
-	AddressesConfigMap = "c9s-addresses"
 )

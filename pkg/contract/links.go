@@ -1,28 +1,22 @@
-// Package links is the contract between render and the sidecar: links.json, the
-// connectivity of one Pod.
-package links
+package contract
 
-import (
-	"net/netip"
+import "net/netip"
 
-	"github.com/c9s-lab/c9s/pkg/lab/cable"
-)
+// LinksVersion is the version of Links in JSON.
+const LinksVersion = "c9s.dev/links/v1"
 
-// Version names the shape of Document in JSON.
-const Version = "c9s.dev/links/v1"
+// LinksFile is the key in the <pod>-links ConfigMap.
+const LinksFile = "links.json"
 
-// FileName is the key in the <pod>-links ConfigMap.
-const FileName = "links.json"
-
-// Document is everything that the sidecar of one Pod keeps true.
-type Document struct {
+// Links is the connectivity of one Pod: the state that its sidecar maintains.
+type Links struct {
 	Version string `json:"version"`
 	Lab     string `json:"lab"`
 	// Pod is the Kubernetes name of the Pod's objects; its wire Service is
 	// WireService(Pod).
 	Pod string `json:"pod"`
-	// Encrypt seals what the wires carry, with the lab's key. All Pods of a lab
-	// have the same; without a key the wires do not start.
+	// Encrypt encrypts the frames on the wires with the lab's key. It is the same
+	// for all Pods of a lab. Without a key the wires do not start.
 	Encrypt bool `json:"encrypt,omitempty"`
 	// Mgmt is nil for a Pod without a management interface.
 	Mgmt *Mgmt `json:"mgmt,omitempty"`
@@ -31,13 +25,13 @@ type Document struct {
 	// Sysctls of the Pod's network, IPC and UTS namespaces (net.*, kernel.shm*,
 	// fs.mqueue.*, ...), set before any device starts.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
-	// Bridges are made before the interfaces.
+	// Bridges are created before the interfaces.
 	Bridges []Bridge `json:"bridges,omitempty"`
-	// Interfaces are made in this order.
+	// Interfaces are created in this order.
 	Interfaces []Interface `json:"interfaces,omitempty"`
 	// Ports are forwarded from the Pod address to the management address, sorted
 	// by protocol and port.
-	Ports []cable.Port `json:"ports,omitempty"`
+	Ports []Port `json:"ports,omitempty"`
 }
 
 // Mgmt is the Pod's management interface, eth0.
@@ -62,8 +56,8 @@ type Bridge struct {
 
 // Interface is one data interface.
 type Interface struct {
-	// Name is the Linux name; names of over 15 characters or with "/" or a
-	// space become an altname.
+	// Name is the Linux name. A name of over 15 characters or with "/" or a space
+	// becomes an altname.
 	Name  string       `json:"name"`
 	Alias string       `json:"alias,omitempty"`
 	Node  string       `json:"node"`
@@ -74,38 +68,57 @@ type Interface struct {
 	// Bridge is the master, for a port of a bridge node.
 	Bridge string `json:"bridge,omitempty"`
 	// Exactly one of the following is set; a dummy has Dummy.
-	Wire    *Wire        `json:"wire,omitempty"`
-	Local   *Local       `json:"local,omitempty"`
-	Host    *Host        `json:"host,omitempty"`
-	Macvlan *Macvlan     `json:"macvlan,omitempty"`
-	VXLAN   *cable.VXLAN `json:"vxlan,omitempty"`
-	// Stitch tells that VXLAN is a device of its own, joined to the interface by
+	Wire    *Wire    `json:"wire,omitempty"`
+	Local   *Local   `json:"local,omitempty"`
+	Host    *Host    `json:"host,omitempty"`
+	Macvlan *Macvlan `json:"macvlan,omitempty"`
+	VXLAN   *VXLAN   `json:"vxlan,omitempty"`
+	// Stitch means that VXLAN is a separate device, joined to the interface by
 	// tc, rather than the interface itself.
 	Stitch  bool     `json:"stitch,omitempty"`
 	MgmtNet *MgmtNet `json:"mgmtNet,omitempty"`
 	Dummy   bool     `json:"dummy,omitempty"`
 }
 
+// WireID identifies one wire in the lab, 1..16777215 (it fits a VXLAN VNI, RFC 7348).
+type WireID uint32
+
 // Wire leads to an interface of another Pod.
 type Wire struct {
-	ID cable.WireID `json:"id"`
+	ID WireID `json:"id"`
 	// PeerPod, PeerNode and PeerInterface name the far end.
 	PeerPod       string `json:"peerPod"`
 	PeerNode      string `json:"peerNode"`
 	PeerInterface string `json:"peerInterface"`
 	// Datapath is auto, udp or vxlan.
 	Datapath string `json:"datapath"`
-	// Impairment of what this end sends; nil for none.
-	Impairment *cable.Impairment `json:"impairment,omitempty"`
+	// Impairment of the frames that this end sends; nil for none.
+	Impairment *Impairment `json:"impairment,omitempty"`
 }
 
 // Local leads to another interface of the same Pod.
 type Local struct {
-	ID            cable.WireID `json:"id"`
-	PeerNode      string       `json:"peerNode"`
-	PeerInterface string       `json:"peerInterface"`
-	// Impairment of what this end sends; nil for none.
-	Impairment *cable.Impairment `json:"impairment,omitempty"`
+	ID            WireID `json:"id"`
+	PeerNode      string `json:"peerNode"`
+	PeerInterface string `json:"peerInterface"`
+	// Impairment of the frames that this end sends; nil for none.
+	Impairment *Impairment `json:"impairment,omitempty"`
+}
+
+// Impairment of one direction. The zero value impairs nothing.
+type Impairment struct {
+	// DelayMS and JitterMS are in milliseconds.
+	DelayMS  float64 `json:"delayMs,omitempty"`
+	JitterMS float64 `json:"jitterMs,omitempty"`
+	// Loss, Corruption, Duplication, Reordering are percentages, 0..100.
+	Loss        float64 `json:"loss,omitempty"`
+	Corruption  float64 `json:"corruption,omitempty"`
+	Duplication float64 `json:"duplication,omitempty"`
+	Reordering  float64 `json:"reordering,omitempty"`
+	// RateKbit is in kbit/s, 0 for no limit.
+	RateKbit int `json:"rateKbit,omitempty"`
+	// Seed makes the random choices repeatable; 0 picks one.
+	Seed int64 `json:"seed,omitempty"`
 }
 
 // Host leads to an interface in the worker's own network namespace.
@@ -119,8 +132,27 @@ type Macvlan struct {
 	Mode   string `json:"mode"`
 }
 
+// VXLAN is a tunnel to outside the lab.
+type VXLAN struct {
+	// Remote is an IP address or a DNS name.
+	Remote  string `json:"remote"`
+	VNI     int    `json:"vni"`
+	DstPort int    `json:"dstPort"`
+	SrcPort int    `json:"srcPort,omitempty"`
+	Parent  string `json:"parent,omitempty"`
+}
+
 // MgmtNet is an interface on the lab's management network.
 type MgmtNet struct {
 	// HostInterface is the name that the topology gives the bridge's port.
 	HostInterface string `json:"hostInterface"`
+}
+
+// Port is one published port. In a Pod only the container side has a meaning.
+type Port struct {
+	Container uint16 `json:"container"`
+	// Protocol is TCP, UDP or SCTP.
+	Protocol string `json:"protocol"`
+	// Host is the host side that the user wrote, 0 if none.
+	Host uint16 `json:"host,omitempty"`
 }

@@ -1,14 +1,14 @@
-package links
+package contract
 
 import "net/netip"
 
-// DirectoryVersion names the shape of Directory in JSON.
+// DirectoryVersion is the version of Directory in JSON.
 const DirectoryVersion = "c9s.dev/directory/v1"
 
-// Directory is the lab's telephone book. It is rendered into the ConfigMap
-// c9s-directory and, for large labs, its numbered followers; every one of them
-// holds a Directory with a part of the nodes, under the key DirectoryKey(i), and
-// the same nodes as hosts-file lines under HostsKey(i).
+// Directory lists the lab's nodes with their names and addresses. It is rendered
+// into the ConfigMap c9s-directory and, for large labs, its numbered followers.
+// Each holds a Directory with a part of the nodes under the key DirectoryKey(i),
+// and the same nodes as lines of a hosts file under HostsKey(i).
 type Directory struct {
 	Version string `json:"version"`
 	Lab     string `json:"lab"`
@@ -19,11 +19,11 @@ type Directory struct {
 // DirectoryNode is one node of the lab.
 type DirectoryNode struct {
 	Name string `json:"name"`
-	// Pod is the Kubernetes name of the node's Pod: peers find it by
+	// Pod is the Kubernetes name of the node's Pod. Peers resolve it by
 	// WireService(Pod).
 	Pod string `json:"pod"`
-	// IPv4, IPv6 and MAC are those of the Pod's management interface; not set
-	// for a node without one.
+	// IPv4, IPv6 and MAC are those of the Pod's management interface. They are
+	// not set for a node without one.
 	IPv4 netip.Addr `json:"ipv4,omitzero"`
 	IPv6 netip.Addr `json:"ipv6,omitzero"`
 	MAC  string     `json:"mac,omitempty"`
@@ -32,32 +32,32 @@ type DirectoryNode struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// AddressesVersion names the shape of Addresses in JSON.
+// AddressesVersion is the version of Addresses in JSON.
 const AddressesVersion = "c9s.dev/addresses/v1"
 
-// AddressesFile is the key in the ConfigMap c9s-addresses, mounted beside the
-// directory.
+// AddressesFile is the key in the ConfigMap c9s-addresses, which is mounted beside
+// the directory.
 const AddressesFile = "addresses.json"
 
-// Addresses are the Pods' present addresses, as the controller last saw them.
-// They speed up what DNS and the wire's hello find out anyway.
+// Addresses are the Pods' addresses as the controller last observed them. They are
+// a shortcut: DNS and the wire's hello find the same addresses later.
 type Addresses struct {
 	Version string `json:"version"`
 	// Pods maps a Pod's Kubernetes name to its addresses.
 	Pods map[string][]netip.Addr `json:"pods"`
 }
 
-// DirectoryParts is how many ConfigMaps the directory may fill. Pods mount all
-// of them as optional, so that a growing lab never changes a Pod.
+// DirectoryParts is the largest number of ConfigMaps for the directory. Pods mount
+// all of them as optional, so that a growing lab never changes a Pod.
 const DirectoryParts = 4
 
-// DirectoryName is the name of the ConfigMap with part i, 0-based.
+// DirectoryName returns the name of the ConfigMap with part i, 0-based.
 func DirectoryName(i int) string { return "c9s-directory" + part(i) }
 
-// DirectoryKey is the key of part i's JSON.
+// DirectoryKey returns the key of part i's JSON.
 func DirectoryKey(i int) string { return "directory" + part(i) + ".json" }
 
-// HostsKey is the key of part i's hosts-file lines.
+// HostsKey returns the key of part i's lines of a hosts file.
 func HostsKey(i int) string { return "hosts" + part(i) }
 
 func part(i int) string {

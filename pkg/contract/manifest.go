@@ -1,0 +1,79 @@
+package contract
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// ManifestVersion is the version of Manifest in JSON.
+const ManifestVersion = "c9s.dev/manifest/v1"
+
+// ManifestFile is the key in the <pod>-plan-<digest> ConfigMap.
+const ManifestFile = "manifest.json"
+
+// Manifest lists the files and programs that prepare stages for one Pod.
+type Manifest struct {
+	Version string `json:"version"`
+	Lab     string `json:"lab"`
+	Pod     string `json:"pod"`
+	// Nodes are the Pod's nodes, the primary first.
+	Nodes []ManifestNode `json:"nodes"`
+	// Volumes are folders that prepare creates in VolumesDir with mode 0777. If the
+	// kubelet created them, only root could write to them.
+	Volumes []string `json:"volumes,omitempty"`
+}
+
+// ManifestNode is one node's folder and programs.
+type ManifestNode struct {
+	Name string `json:"name"`
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	// Entries of the node's folder, parents before their contents. A parent that
+	// is not listed is created with mode 0755.
+	Entries []Entry `json:"entries,omitempty"`
+	// Gate holds the conditions for the devices' start.
+	Gate Gate `json:"gate,omitzero"`
+	// Containers are the device containers that run a program.
+	Containers []Container `json:"containers,omitempty"`
+}
+
+// Entry is a file, a folder (Dir) or a symbolic link (Link).
+type Entry struct {
+	// Path is relative to the node's folder, slash-separated, without "..".
+	Path string `json:"path"`
+	Mode Mode   `json:"mode"`
+	UID  int    `json:"uid,omitempty"`
+	GID  int    `json:"gid,omitempty"`
+	Dir  bool   `json:"dir,omitempty"`
+	Link string `json:"link,omitempty"`
+	// Digest ("sha256:<hex>") and Size in bytes of the whole file.
+	Digest string `json:"digest,omitempty"`
+	Size   int64  `json:"size,omitempty"`
+	// Chunks are the pieces of the file in order, as paths below FilesDir. An
+	// empty file has none.
+	Chunks []string `json:"chunks,omitempty"`
+	// Secret means that the chunks come from a Secret.
+	Secret bool `json:"secret,omitempty"`
+	// Certificate is "ca.crt", "tls.crt" or "tls.key". Its one chunk exists only if
+	// the node's certificate has been issued (Secret <id>-tls); Digest and Size are
+	// not known.
+	Certificate string `json:"certificate,omitempty"`
+	// Seed keeps a file that already exists in the node's folder.
+	Seed bool `json:"seed,omitempty"`
+}
+
+// Mode holds permission bits, four octal digits in JSON.
+type Mode uint32
+
+// MarshalText writes "0644".
+func (m Mode) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%04o", uint32(m)), nil }
+
+// UnmarshalText reads octal digits.
+func (m *Mode) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 8, 12)
+	if err != nil {
+		return fmt.Errorf("file mode %q: want up to four octal digits", text)
+	}
+	*m = Mode(n)
+	return nil
+}

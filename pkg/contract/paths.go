@@ -1,0 +1,52 @@
+package contract
+
+// Paths in the wire container.
+const (
+	// LinksDir is the folder of the <pod>-links ConfigMap.
+	LinksDir = "/etc/c9s/links"
+	// DirectoryDir is the folder of the lab's directory and addresses.
+	DirectoryDir = "/etc/c9s/directory"
+	// WireKeyFile holds the key of the wire's hello. A lab without a key has no
+	// such file.
+	WireKeyFile = "/etc/c9s/wire-key/key"
+	// HostProc is the worker's /proc. It is mounted only if a link needs the
+	// worker's network namespace (HostProc + "/1/ns/net").
+	HostProc = "/host/proc"
+)
+
+// Paths in the prepare and wire containers.
+const (
+	// PlanDir is the folder of the <pod>-plan-<digest> ConfigMap (both).
+	PlanDir = "/etc/c9s/plan"
+	// FilesDir holds the chunks of all staged files, one per file (prepare).
+	// Entry.Chunks are paths below it.
+	FilesDir = "/etc/c9s/files"
+	// NodesDir has one folder per node, named by the node's ID. Prepare fills it,
+	// and the device mounts parts of it (prepare).
+	NodesDir = "/nodes"
+	// VolumesDir has one folder per named volume if the Pod has a claim (prepare).
+	// Manifest.Volumes are below it.
+	VolumesDir = "/volumes"
+	// StateDir is an empty folder that lives as long as the Pod (both).
+	StateDir = "/run/c9s"
+	// ExecDir, below StateDir, has one folder per device container with a program:
+	// HelperFile, ProgramFile, payloads and an empty "run", all made by prepare.
+	// The device sees that folder at HelperDir.
+	ExecDir = "exec"
+	// RunDir, below StateDir, has one folder per device container with a program.
+	// The device sees it, writable, at HelperDir + "/run" and writes ResultFile to
+	// it. The device controls its contents, so do not trust them.
+	RunDir = "run"
+)
+
+// Paths in a device container with a program.
+const (
+	// HelperDir is read-only except for its folder "run".
+	HelperDir = "/c9s"
+	// HelperFile, in HelperDir, is the static helper binary.
+	HelperFile = "exec"
+	// ProgramFile, in HelperDir, is a Program.
+	ProgramFile = "steps.json"
+	// ResultFile, in HelperDir + "/run", is a Result, replaced by rename.
+	ResultFile = "result.json"
+)
