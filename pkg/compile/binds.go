@@ -48,16 +48,7 @@ var bindModes = []string{"", "ro", "rw", "z", "Z", "shared", "rshared", "slave",
 // workerPaths are folders that belong to the worker, not to the user's disk.
 var workerPaths = []string{"/dev", "/sys", "/proc", "/lib/modules", "/usr/lib/modules", "/etc/localtime", "/etc/timezone", "/usr/src", "/boot"}
 
-// engineSockets let a container command the engine that runs it.
-var engineSockets = []string{"/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/var/run/podman/podman.sock", "/run/containerd/containerd.sock", "/var/run/containerd/containerd.sock", "/var/run/crio/crio.sock", "/run/crio/crio.sock"}
-
 func under(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
-
-// givesEngineSocket tells a socket of the engine, and a folder that it may be in.
-func givesEngineSocket(p string) bool {
-	folder := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(p)), "/")
-	return slices.ContainsFunc(engineSockets, func(socket string) bool { return under(socket, folder) })
-}
 
 // compileMounts resolves binds and volumes; the most specific bind of a target
 // wins, and the result is sorted by target.
@@ -97,7 +88,11 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 	m := lab.Mount{Target: b.Target, ReadOnly: b.ReadOnly(), Pos: pos}
 	written := c.magic(n).Replace(b.Source)
 	p := c.files.resolve(written)
-	if givesEngineSocket(p) {
+	if filepath.ToSlash(p) == "/" {
+		c.diags.Errorf(CodeWholeDisk, pos, "name the folder that the node needs", "bind %q gives the node a whole file system", b.Source)
+		return m, false
+	}
+	if givesEngineSocket(filepath.ToSlash(p)) {
 		c.diags.Errorf(CodeSocket, pos, "remove the bind; there is no container engine to talk to in a Pod", "bind %q gives the container engine's socket to the node", b.Source)
 		return m, false
 	}

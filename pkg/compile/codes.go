@@ -34,6 +34,7 @@ const (
 	CodeLinkOutside     diag.Code = "symlink-outside"
 	CodeWorkerPath      diag.Code = "worker-path"
 	CodeSocket          diag.Code = "engine-socket"
+	CodeWholeDisk       diag.Code = "bind-root"
 	CodeFileTooLarge    diag.Code = "file-too-large"
 	CodeConfigConflict  diag.Code = "startup-config-conflict"
 	CodeHostPort        diag.Code = "host-port"
@@ -84,6 +85,7 @@ func Codes() map[diag.Code]string {
 		CodeLinkOutside:     "a symbolic link of a staged folder leads out of the folder",
 		CodeWorkerPath:      "a path of the worker is mounted read-only",
 		CodeSocket:          "the container engine's socket is asked for",
+		CodeWholeDisk:       "a bind names the root of a file system",
 		CodeFileTooLarge:    "a file is larger than c9s stages",
 		CodeConfigConflict:  "startup-config settings contradict each other",
 		CodeHostPort:        "the host side of a port has no effect in a cluster",

@@ -52,8 +52,9 @@ func (s *stager) bytes(data []byte, mode uint32, origin string) lab.FileRef {
 	return lab.FileRef{Digest: digest, Size: int64(len(data)), Mode: mode, Origin: origin, Secret: holdsPrivateKey(data)}
 }
 
-// resolve makes a path of the topology absolute: "~" and relative ones by
-// containerlab's rules, and what --map-file puts in its place.
+// resolve makes a path of the topology absolute and clean: "~" and relative ones by
+// containerlab's rules, and what --map-file puts in its place. Whoever judges a path
+// judges what resolve returns, so that ".." cannot lead past the judgement.
 func (s *stager) resolve(written string) string {
 	if to, ok := s.replacement(written); ok {
 		return absolute(to)
@@ -68,7 +69,7 @@ func (s *stager) resolve(written string) string {
 	if to, ok := s.replacement(p); ok {
 		return absolute(to)
 	}
-	return p
+	return filepath.Clean(p)
 }
 
 // replacement is what --map-file puts in the place of a name.

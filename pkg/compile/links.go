@@ -238,6 +238,10 @@ func (c *compiler) outsideLink(out *lab.Link, e topology.Endpoint) bool {
 	if out.HostInterface == "" && out.VXLAN == nil {
 		return ok
 	}
+	if out.HostInterface != "" && !isWord(out.HostInterface) {
+		c.diags.Errorf(CodeBadInterface, e.Pos, "use printable characters without spaces", "%q cannot be the name of an interface of the worker", out.HostInterface)
+		return false
+	}
 	switch out.Type {
 	case lab.LinkMacvlan:
 		c.diags.Warnf(CodeWorkerInterface, e.Pos, "place the node on a worker that has it (nodeSelector in c9s.yaml)", "%s:%s needs interface %q on the worker that it lands on", end.Node, e.Interface.Value, out.HostInterface)
@@ -267,7 +271,11 @@ func (c *compiler) endpoint(e topology.Endpoint) (*lab.Endpoint, bool) {
 	}
 	ok := true
 	end := &lab.Endpoint{Node: n.Name, Interface: e.Interface.Value, Link: noLink, Vars: e.Vars.Value, Pos: e.Pos, Bridge: n.RootNamespace && n.Kind != hostKind}
-	if n.kind != nil {
+	if !isPrintable(e.Interface.Value) {
+		c.diags.Errorf(CodeBadInterface, e.Interface.Pos, "use printable characters", "node %q: %q cannot be the name of an interface", n.Name, e.Interface.Value)
+		n.badInterface = true
+		ok = false
+	} else if n.kind != nil {
 		linux, alias, err := n.kind.MapInterface(e.Interface.Value, n.Node)
 		if err != nil {
 			c.diags.Errorf(CodeBadInterface, e.Interface.Pos, "write one of the names that the kind has", "node %q: %v", n.Name, err)

@@ -219,7 +219,13 @@ func (c *compiler) compileMgmtAddresses(n *node) {
 	if n.res.own == nil {
 		return
 	}
-	n.Aliases = values(n.res.own.Aliases.Items)
+	for _, s := range n.res.own.Aliases.Items {
+		if s.Value == "" {
+			c.diags.Errorf(CodeBadName, s.Pos, useLetters, "an alias of node %q is empty", n.Name)
+		} else if c.name(s.Value, s.Pos, "an alias") {
+			n.Aliases = append(n.Aliases, s.Value)
+		}
+	}
 	v4, v6 := n.res.own.MgmtIPv4, n.res.own.MgmtIPv6
 	if v4.Value != "" {
 		n.want4, n.has4 = c.mgmtAddress(v4, c.lab.Mgmt.IPv4, true)

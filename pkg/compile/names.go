@@ -69,7 +69,7 @@ func (c *compiler) compileName() {
 	}
 	c.lab.Name = name.Value
 	c.lab.Prefix = "clab"
-	if c.f.Prefix.Set {
+	if c.f.Prefix.Set && c.name(c.f.Prefix.Value, c.f.Prefix.Pos, "the prefix of containers' names") {
 		c.lab.Prefix = c.f.Prefix.Value
 	}
 	c.lab.Namespace = c.o.Namespace
@@ -86,12 +86,6 @@ func (c *compiler) compileName() {
 	if c.o.Namespace != "" && MapName(c.o.Namespace, 63) != c.o.Namespace {
 		c.diags.Errorf(CodeBadName, diag.Pos{}, fmt.Sprintf("use -n %s", MapName(c.o.Namespace, 63)), "%q cannot be the name of a namespace", c.o.Namespace)
 	}
-}
-
-// notInName tells that a letter cannot be in a container's name, of which the lab's is a
-// part (Docker: [a-zA-Z0-9][a-zA-Z0-9_.-]+).
-func notInName(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r))
 }
 
 // longName is containerlab's container name.

@@ -25,14 +25,17 @@ func (c *compiler) resolveNodes() {
 	}
 	c.checkKinds()
 	for _, def := range t.Nodes.Items {
-		if def.Name == "" || strings.ContainsAny(def.Name, "/: \t\x00") {
-			c.diags.Errorf(CodeBadName, def.Pos, "use letters, digits, hyphens, dots and underscores", "%q cannot be the name of a node", def.Name)
+		if !isBridgeName(def.Name) {
+			c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q cannot be the name of a node", def.Name)
 			continue
 		}
 		n := &node{Node: &lab.Node{Name: def.Name, Pos: def.Pos}, res: resolveNode(t, def)}
 		c.nodes[def.Name] = n
 		c.order = append(c.order, n)
 		c.resolveKind(n)
+		if !n.RootNamespace && !isName(def.Name) {
+			c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q cannot be the name of a node", def.Name)
+		}
 		n.Group = n.res.group
 		if _, ok := t.Groups.Get(n.Group); n.Group != "" && !ok && len(t.Groups.Items) > 0 {
 			names := make([]string, 0, len(t.Groups.Items))
@@ -99,9 +102,10 @@ func (c *compiler) compileNode(n *node) {
 	n.Position = str(func(d *topology.NodeDef) topology.Str { return d.Position })
 	n.LongName = c.longName(n.Name)
 	n.FQDN = n.Name + "." + c.lab.Name + ".io"
-	n.Hostname = str(func(d *topology.NodeDef) topology.Str { return d.Hostname })
-	if n.Hostname == "" {
-		n.Hostname = n.Name
+	hostname := r.str(func(d *topology.NodeDef) topology.Str { return d.Hostname })
+	n.Hostname = n.Name
+	if hostname.Value != "" && c.name(hostname.Value, hostname.Pos, "a hostname") {
+		n.Hostname = hostname.Value
 	}
 	if len(n.Hostname) > 64 {
 		c.diags.Errorf(CodeOutOfRange, n.Pos, "set a shorter hostname", "the host name of node %q has %d characters, and Linux takes 64", n.Name, len(n.Hostname))

@@ -38,21 +38,54 @@ func (c *compiler) compileCapabilities(items []topology.Str) []string {
 	return out
 }
 
-// compileDevices checks Docker's syntax of a device: source[:target][:rwm].
+// compileDevices checks Docker's syntax of a device: source[:target][:rwm]. The paths
+// come out clean, and the source is below /dev: anything else of the worker is no
+// device, whatever it is called.
 func (c *compiler) compileDevices(items []topology.Str) []string {
+	var out []string
 	for _, s := range items {
-		parts := strings.Split(s.Value, ":")
-		ok := len(parts) <= 3 && path.IsAbs(parts[0])
-		if len(parts) == 3 {
-			ok = ok && path.IsAbs(parts[1]) && devicePermissions(parts[2])
-		} else if len(parts) == 2 {
-			ok = ok && (path.IsAbs(parts[1]) || devicePermissions(parts[1]))
-		}
+		device, ok := parseDevice(s.Value)
 		if !ok {
 			c.diags.Errorf(topology.CodeBadValue, s.Pos, "write /dev/NAME", "device %q is not the absolute path of a device", s.Value)
+			continue
+		}
+		if engine := givesEngineSocket(device.source); engine || !strings.HasPrefix(device.source, "/dev/") {
+			c.diags.Errorf(topology.CodeBadValue, s.Pos, "write /dev/NAME", "device %q is %s, which is not below /dev", s.Value, device.source)
+			continue
+		}
+		out = append(out, device.String())
+	}
+	return out
+}
+
+// device is one entry of devices, split; target and permissions are "" where the entry
+// has none.
+type device struct{ source, target, permissions string }
+
+func (d device) String() string {
+	text := d.source
+	for _, part := range []string{d.target, d.permissions} {
+		if part != "" {
+			text += ":" + part
 		}
 	}
-	return values(items)
+	return text
+}
+
+func parseDevice(text string) (device, bool) {
+	parts := strings.Split(text, ":")
+	if len(parts) > 3 || !path.IsAbs(parts[0]) {
+		return device{}, false
+	}
+	d := device{source: path.Clean(parts[0])}
+	rest := parts[1:]
+	if len(rest) > 0 && path.IsAbs(rest[0]) {
+		d.target, rest = path.Clean(rest[0]), rest[1:]
+	}
+	if len(rest) > 0 && devicePermissions(rest[0]) {
+		d.permissions, rest = rest[0], rest[1:]
+	}
+	return d, len(rest) == 0
 }
 
 // devicePermissions tells r, w and m in any order.

@@ -23,7 +23,7 @@ func (c *compiler) compileSettings(n *node) {
 		}
 		for what, words := range map[string][]topology.Str{"option": d.Options.Items, "search domain": d.Search.Items} {
 			for _, s := range words {
-				if s.Value == "" || strings.ContainsAny(s.Value, " \t\r\n") {
+				if !isWord(s.Value) {
 					c.diags.Errorf(topology.CodeBadValue, s.Pos, "write one word an entry", "dns %s %q is not one word", what, s.Value)
 				}
 			}
@@ -105,6 +105,11 @@ func (c *compiler) compileCertificate(n *node) {
 		if len(b.SANs.Items) > 0 {
 			n.Certificate.SANs = values(b.SANs.Items)
 		}
+		for _, s := range b.SANs.Items {
+			if !isWord(s.Value) {
+				c.diags.Errorf(topology.CodeBadValue, s.Pos, "write one name or address an entry", "%q cannot be a name in a certificate", s.Value)
+			}
+		}
 	}
 }
 
@@ -171,25 +176,34 @@ func (c *compiler) compileEnv(n *node) map[string]string {
 			continue
 		}
 		for k, v := range parsed {
-			out[k] = v
+			if c.envName(k, s.Pos) {
+				out[k] = v
+			}
 		}
 	}
 	env := n.res.merged(func(d *topology.NodeDef) topology.Map { return c.importEnv(d) })
 	for k, kv := range env {
-		if k == "" || strings.ContainsAny(k, "=\x00") {
-			c.diags.Errorf(CodeBadName, kv.Pos, "write NAME: value", "%q cannot be the name of an environment variable", k)
-			continue
+		if c.envName(k, kv.Pos) {
+			out[k] = kv.Value
 		}
-		if strings.ContainsFunc(k, func(r rune) bool { return r < ' ' || r > '~' }) {
-			c.diags.Errorf(CodeBadName, kv.Pos, "use letters, digits and underscores", "Kubernetes takes no environment variable called %q: only printable ASCII characters", k)
-			continue
-		}
-		out[k] = kv.Value
 	}
 	if len(out) == 0 {
 		return nil
 	}
 	return out
+}
+
+// envName checks the name of an environment variable.
+func (c *compiler) envName(name string, pos diag.Pos) bool {
+	switch {
+	case name == "" || strings.ContainsAny(name, "=\x00"):
+		c.diags.Errorf(CodeBadName, pos, "write NAME: value", "%q cannot be the name of an environment variable", name)
+		return false
+	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }):
+		c.diags.Errorf(CodeBadName, pos, "use letters, digits and underscores", "Kubernetes takes no environment variable called %q: only printable ASCII characters", name)
+		return false
+	}
+	return true
 }
 
 // importEnv adds the caller's environment to an env block that asks for it with

@@ -5,8 +5,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/netip"
 	"os"
+	"strings"
 )
 
 // The lines between these are the sidecar's; all others are the kubelet's and
@@ -21,7 +24,7 @@ const (
 // only where something differs. The kubelet writes the file anew whenever a
 // container starts.
 func Update(path string, block []byte) error {
-	old, err := os.ReadFile(path)
+	old, err := readBounded(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
@@ -44,7 +47,26 @@ func Update(path string, block []byte) error {
 	return nil
 }
 
-// With is old with the block in place of every earlier one.
+// maxHosts is the most that the file may hold, in bytes: a device can write what it
+// likes into it, and the sidecar's memory is bounded.
+const maxHosts = 4 << 20
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxHosts+1))
+	if err == nil && len(data) > maxHosts {
+		err = fmt.Errorf("it is longer than %d bytes", maxHosts)
+	}
+	return data, err
+}
+
+// With is old with the block in place of every earlier one. Of the block only lines of
+// an address and names count: it comes from a ConfigMap, and a line of another form
+// could end the block early, so that the file grows with each pass.
 func With(old, block []byte) []byte {
 	var out bytes.Buffer
 	inside := false
@@ -58,7 +80,7 @@ func With(old, block []byte) []byte {
 			out.Write(line)
 		}
 	}
-	if len(bytes.TrimSpace(block)) == 0 {
+	if block = names(block); len(block) == 0 {
 		return out.Bytes()
 	}
 	if out.Len() > 0 && out.Bytes()[out.Len()-1] != '\n' {
@@ -67,3 +89,37 @@ func With(old, block []byte) []byte {
 	fmt.Fprintf(&out, "%s\n%s\n%s\n", begin, bytes.TrimRight(block, "\n"), end)
 	return out.Bytes()
 }
+
+// names are the lines of block that are an address and names.
+func names(block []byte) []byte {
+	var out bytes.Buffer
+	for line := range bytes.Lines(block) {
+		if isEntry(string(line)) {
+			out.Write(bytes.TrimRight(line, "\r\n"))
+			out.WriteByte('\n')
+		}
+	}
+	return out.Bytes()
+}
+
+// isEntry reports whether a line is one of hosts(5) with an address and at least one
+// name.
+func isEntry(line string) bool {
+	fields := strings.FieldsFunc(strings.TrimRight(line, "\r\n"), func(r rune) bool { return r == ' ' || r == '\t' })
+	if len(fields) < 2 {
+		return false
+	}
+	if a, err := netip.ParseAddr(fields[0]); err != nil || a.Zone() != "" {
+		return false
+	}
+	for _, name := range fields[1:] {
+		if strings.ContainsFunc(name, notInName) {
+			return false
+		}
+	}
+	return true
+}
+
+// notInName reports whether a name in the file cannot have r. The names of bridge nodes
+// and of old labs may have any printable character but "#", which begins a comment.
+func notInName(r rune) bool { return r <= ' ' || r > '~' || r == '#' }
