@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/render"
@@ -236,7 +237,7 @@ func (f *deployFlags) changes(ctx context.Context, world IO, in *inCluster) (clu
 	stops := d.Disruptive()
 	if f.output == "" {
 		for _, n := range stops {
-			fmt.Fprintf(world.Err, "  %s: %s (%s)\n", strings.Join(n.Nodes, ","), n.Action, strings.Join(n.Why, ", "))
+			fmt.Fprintf(world.Err, "  %s: %s (%s)\n", show.Cell(strings.Join(n.Nodes, ",")), n.Action, show.Cell(strings.Join(n.Why, ", ")))
 		}
 	}
 	if len(stops) == 0 || f.yes || f.dryRun != "none" {

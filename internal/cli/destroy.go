@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 )
 
@@ -63,7 +64,7 @@ func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
 		return err
 	}
 	if !f.yes {
-		ok, err := confirm(ctx, world, fmt.Sprintf("Remove lab %s from namespace %s (context %s)?", found.Name, found.Namespace, client.Context))
+		ok, err := confirm(ctx, world, fmt.Sprintf("Remove lab %s from namespace %s (context %s)?", show.Cell(found.Name), found.Namespace, client.Context))
 		if err != nil || !ok {
 			return err
 		}

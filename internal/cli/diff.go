@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 )
 
@@ -77,13 +78,13 @@ func (f *diffFlags) run(ctx context.Context, world IO, args []string) error {
 }
 
 func (f *diffFlags) print(world IO, d cluster.Diff) error {
-	t := printers.GetNewTabWriter(world.Out)
-	fmt.Fprintln(t, "NODE\tACTION\tWHY")
+	t := show.NewTable(printers.GetNewTabWriter(world.Out))
+	t.Row("NODE", "ACTION", "WHY")
 	for _, n := range d.Nodes {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", strings.Join(n.Nodes, ","), n.Action, strings.Join(n.Why, ", "))
+		t.Row(strings.Join(n.Nodes, ","), string(n.Action), strings.Join(n.Why, ", "))
 	}
 	if d.Lab {
-		fmt.Fprintln(t, "(lab)\tlive\tnames, allocations, controller or keys; no device notices")
+		t.Row("(lab)", "live", "names, allocations, controller or keys; no device notices")
 	}
 	if err := t.Flush(); err != nil || !f.objects {
 		return err

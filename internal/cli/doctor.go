@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/doctor"
@@ -166,12 +166,12 @@ func printDoctor(world IO, r doctor.Report, probed bool) error {
 	margin := results + column + 2
 	var b strings.Builder
 	row := func(result, tone, check, found string) {
-		lines := wrap(found, width-margin)
+		lines := wrap(show.Cell(found), width-margin)
 		end := ""
 		if tone != "" {
 			end = reset
 		}
-		fmt.Fprintf(&b, "%s%-*s%s%-*s  %s\n", tone, results, result, end, column, check, lines[0])
+		fmt.Fprintf(&b, "%s%-*s%s%-*s  %s\n", tone, results, result, end, column, show.Cell(check), lines[0])
 		for _, line := range lines[1:] {
 			fmt.Fprintf(&b, "%*s%s\n", margin, "", line)
 		}
@@ -187,8 +187,8 @@ func printDoctor(world IO, r doctor.Report, probed bool) error {
 			row("", "", "", "→ "+c.Remedy)
 		}
 	}
-	b.WriteString("\n" + lastLine(r, probed) + "\n")
-	_, err := io.WriteString(world.Out, b.String())
+	b.WriteString("\n" + show.Cell(lastLine(r, probed)) + "\n")
+	_, err := io.WriteString(show.Raw(world.Out), b.String())
 	return err
 }
 
@@ -225,7 +225,7 @@ func wrap(s string, width int) []string {
 
 // terminalWidth is that of standard output, 0 where it is no terminal.
 func terminalWidth(world IO) (width int, color bool) {
-	f, ok := world.Out.(*os.File)
+	f, ok := show.File(world.Out)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0, false
 	}

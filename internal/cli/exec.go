@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 )
 
@@ -100,7 +101,10 @@ func (f *execFlags) run(ctx context.Context, world IO, names, argv []string) err
 
 // one runs the command with the caller's own streams.
 func (f *execFlags) one(ctx context.Context, world IO, client *cluster.Client, found cluster.Found, n cluster.Node, argv []string) error {
-	s := cluster.Streams{Out: world.Out, Err: world.Err, TTY: f.tty}
+	s := cluster.Streams{Out: show.Stream(world.Out), Err: show.Stream(world.Err), TTY: f.tty}
+	if f.tty { // the program has the terminal to itself
+		s.Out, s.Err = show.Raw(world.Out), show.Raw(world.Err)
+	}
 	if f.stdin {
 		s.In = world.In
 	}
@@ -170,11 +174,11 @@ func (f *execFlags) many(ctx context.Context, world IO, client *cluster.Client, 
 }
 
 func printResult(world IO, r execResult) {
-	fmt.Fprintf(world.Out, "== %s (exit code %d)\n", r.Node, r.ExitCode)
+	fmt.Fprintf(world.Out, "== %s (exit code %d)\n", show.Cell(r.Node), r.ExitCode)
 	for _, part := range []struct {
 		w    io.Writer
 		text string
-	}{{world.Out, r.Stdout}, {world.Err, r.Stderr}, {world.Err, r.Error}} {
+	}{{show.Stream(world.Out), r.Stdout}, {show.Stream(world.Err), r.Stderr}, {world.Err, r.Error}} {
 		if part.text != "" {
 			fmt.Fprintln(part.w, strings.TrimRight(part.text, "\n"))
 		}
@@ -234,7 +238,7 @@ func newLogs(world IO) *cobra.Command {
 			if tail >= 0 {
 				o.TailLines = &tail
 			}
-			if err := client.Logs(ctx, found.Namespace, pod.Name, o, world.Out); ctx.Err() == nil {
+			if err := client.Logs(ctx, found.Namespace, pod.Name, o, show.Stream(world.Out)); ctx.Err() == nil {
 				return fail(err)
 			}
 			return exitCode(exitInterrupted)

@@ -15,6 +15,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
@@ -73,7 +74,7 @@ func (f *inspectFlags) run(ctx context.Context, world IO, args []string) error {
 		}
 		lab, err := client.Status(ctx, found, false)
 		if err != nil && f.all { // of one lab, as while it is removed: the others count
-			fmt.Fprintf(world.Err, "lab %s in namespace %s: %v\n", found.Name, found.Namespace, err)
+			fmt.Fprintf(world.Err, "lab %s in namespace %s: %v\n", show.Cell(found.Name), found.Namespace, err)
 			continue
 		}
 		if err != nil {
@@ -197,12 +198,20 @@ func inspectTable(w io.Writer, rows []inspectRow, all, wide bool) error {
 	t.AppendHeader(head)
 	for _, r := range rows {
 		row := table.Row{}
-		if all {
-			row = append(row, r.Topology, r.Lab)
+		add := func(cells ...string) {
+			for _, c := range cells {
+				row = append(row, show.Cell(c))
+			}
 		}
-		row = append(row, r.Name, r.Kind+"\n"+r.Image, r.State, r.IPv4+"\n"+r.IPv6)
+		if all {
+			add(r.Topology, r.Lab)
+		}
+		add(r.Name)
+		row = append(row, show.Cell(r.Kind)+"\n"+show.Cell(r.Image))
+		add(r.State)
+		row = append(row, r.IPv4+"\n"+r.IPv6)
 		if wide {
-			row = append(row, r.Namespace, r.Worker, r.PodName, r.Exposed)
+			add(r.Namespace, r.Worker, r.PodName, r.Exposed)
 		}
 		t.AppendRow(row)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/spf13/cobra"
 )
@@ -43,12 +44,12 @@ func newKinds(world IO) *cobra.Command {
 }
 
 func printKinds(world IO, cat *kinds.Catalogue, wide bool) error {
-	w := tabwriter.NewWriter(world.Out, 0, 0, 2, ' ', 0)
-	head := "KIND\tALIASES\tRUNS AS\tSTATUS"
+	t := show.NewTable(tabwriter.NewWriter(world.Out, 0, 0, 2, ' ', 0))
+	head := []string{"KIND", "ALIASES", "RUNS AS", "STATUS"}
 	if wide {
-		head += "\tLOGIN\tLINK CHANGES\tINTERFACES"
+		head = append(head, "LOGIN", "LINK CHANGES", "INTERFACES")
 	}
-	fmt.Fprintln(w, head)
+	t.Row(head...)
 	for _, k := range cat.All() {
 		line := []string{k.Name, dash(strings.Join(k.Aliases, ",")), runsAs(k), support(k)}
 		if wide {
@@ -58,9 +59,9 @@ func printKinds(world IO, cat *kinds.Catalogue, wide bool) error {
 			}
 			line = append(line, dash(login), dash(k.LinkApplyMode), dash(k.Interfaces.Help))
 		}
-		fmt.Fprintln(w, strings.Join(line, "\t"))
+		t.Row(line...)
 	}
-	return w.Flush()
+	return t.Flush()
 }
 
 func runsAs(k *kinds.Kind) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/spf13/cobra"
@@ -74,7 +75,7 @@ func (f *topoFlags) showPlans(ctx context.Context, world IO, ref string, nodes [
 	} else {
 		var text []byte
 		if text, err = yaml.Marshal(list); err == nil {
-			_, err = world.Out.Write(text)
+			_, err = show.Document(world.Out).Write(text)
 		}
 	}
 	if err == nil && hasErrors(diags) {

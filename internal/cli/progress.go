@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/render"
@@ -40,9 +41,8 @@ type progress struct {
 }
 
 func newProgress(world IO, asJSON bool) *progress {
-	f, ok := world.Err.(*os.File)
 	p := &progress{
-		world: world, json: asJSON, terminal: ok && !asJSON && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb",
+		world: world, json: asJSON, terminal: !asJSON && show.Terminal(world.Err) && os.Getenv("TERM") != "dumb",
 		began: time.Now(), last: map[string]cluster.PodProgress{}, counts: map[string]int{},
 		linksTold: -1,
 	}
@@ -85,7 +85,7 @@ func (p *progress) lab(name, namespace, context string) {
 	if context != "" {
 		where = fmt.Sprintf(" (context %s)", context)
 	}
-	fmt.Fprintf(p.world.Err, "lab %s in namespace %s%s\n", name, namespace, where)
+	fmt.Fprintf(p.world.Err, "lab %s in namespace %s%s\n", show.Cell(name), namespace, where)
 }
 
 func objectName(o *render.Object) string {
@@ -208,10 +208,8 @@ func podLine(pod cluster.PodProgress) string {
 	if cause := pod.Cause(); cause != "" {
 		text += ": " + cause
 	}
-	if i := strings.IndexByte(text, '\n'); i >= 0 {
-		text = text[:i]
-	}
-	return text
+	text, _, _ = strings.Cut(text, "\n")
+	return show.Cell(text)
 }
 
 // repaint replaces the lines that the last call painted.
@@ -220,11 +218,13 @@ func (p *progress) repaint(lines []string) {
 		return
 	}
 	if p.painted > 0 {
-		fmt.Fprintf(p.world.Err, "\x1b[%dA\x1b[J", p.painted)
+		fmt.Fprintf(show.Raw(p.world.Err), "\x1b[%dA\x1b[J", p.painted)
 	}
-	width, _, err := term.GetSize(int(p.world.Err.(*os.File).Fd()))
-	if err != nil || width < 20 {
-		width = 80
+	width := 80
+	if f, ok := show.File(p.world.Err); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w >= 20 {
+			width = w
+		}
 	}
 	for _, line := range lines {
 		if r := []rune(line); len(r) >= width {
@@ -258,7 +258,7 @@ func (p *progress) commands(nodes []status.Node) {
 			case p.json:
 				p.emit(event{Event: "command", Nodes: []string{n.Name}, Reason: "failed", Message: c.String(), Source: n.Source})
 			default:
-				fmt.Fprintf(p.world.Err, "warning: node %s%s: %s\n", n.Name, status.At(n.Source), oneLine(c.String()))
+				fmt.Fprintf(p.world.Err, "warning: node %s%s: %s\n", show.Cell(n.Name), show.Cell(status.At(n.Source)), show.Cell(oneLine(c.String())))
 			}
 		}
 	}

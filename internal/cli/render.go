@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -303,7 +304,7 @@ func (f *renderFlags) writeStream(world IO, out *render.Output) error {
 	if !f.withSecrets {
 		objects = slices.DeleteFunc(slices.Clone(objects), func(o render.Object) bool { return o.Secret })
 	}
-	if err := render.WriteStream(world.Out, objects, render.Format(f.format)); err != nil {
+	if err := render.WriteStream(show.Document(world.Out), objects, render.Format(f.format)); err != nil {
 		return fail(err)
 	}
 	if left := len(out.Objects) - len(objects); left > 0 {

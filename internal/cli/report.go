@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
@@ -22,29 +23,29 @@ const (
 	reset  = "\x1b[0m"
 )
 
+// printDiagnostic prints one. Only its first line begins at the margin, whatever the
+// message holds.
 func printDiagnostic(w io.Writer, d diag.Diagnostic, color bool) {
-	if !color {
-		fmt.Fprintln(w, d.String())
-		if d.Hint != "" {
-			fmt.Fprintf(w, "    hint: %s\n", indent(d.Hint))
+	tone, grey, end := "", "", ""
+	if color {
+		tone, grey, end = yellow, faint, reset
+		if d.Severity == diag.Error {
+			tone = red
 		}
-		return
 	}
-	tone := yellow
-	if d.Severity == diag.Error {
-		tone = red
-	}
-	where := d.Pos.String()
+	where := show.Cell(d.Pos.String())
 	if where != "" {
 		where += ": "
 	}
-	fmt.Fprintf(w, "%s%s%s:%s %s %s[%s]%s\n", where, tone, d.Severity, reset, d.Message, faint, d.Code, reset)
+	w = show.Raw(w)
+	fmt.Fprintf(w, "%s%s%s:%s %s %s[%s]%s\n", where, tone, d.Severity, end, indent(d.Message), grey, d.Code, end)
 	if d.Hint != "" {
 		fmt.Fprintf(w, "    hint: %s\n", indent(d.Hint))
 	}
 }
 
-func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n    ") }
+// indent is text for a terminal, its further lines four columns in.
+func indent(s string) string { return strings.ReplaceAll(show.Text(s), "\n", "\n    ") }
 
 // hasErrors tells whether any diagnostic is an error.
 func hasErrors(diags []diag.Diagnostic) bool {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/c9s-lab/c9s/internal/cli/show"
 )
 
 // Exit codes.
@@ -25,7 +27,10 @@ const (
 
 // IO is what the command line has of the world.
 type IO struct {
-	In       io.Reader
+	In io.Reader
+	// Out and Err are what commands write to. Main puts a show.Writer before each, so
+	// that a terminal obeys nothing of what is written; show.Raw, show.Document and
+	// show.Stream are the ways past it.
 	Out, Err io.Writer
 	// Env is the environment as NAME=value.
 	Env []string
@@ -66,6 +71,10 @@ func fail(err error) error {
 func Main(args []string, world IO) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	out, errs := show.New(world.Out), show.New(world.Err)
+	defer out.Flush()
+	defer errs.Flush()
+	world.Out, world.Err = out, errs
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	root := newRoot(world)
 	strictCompletion(root)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/status"
@@ -82,7 +83,11 @@ func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
 		}
 		if shape := changeShape(lab); shape != last {
 			last = shape
-			if _, err := io.WriteString(world.Out, text.String()); err != nil {
+			out := world.Out
+			if f.output == "yaml" {
+				out = show.Document(out)
+			}
+			if _, err := io.WriteString(out, text.String()); err != nil {
 				return fail(err)
 			}
 		}
@@ -148,21 +153,20 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 	if l.Source == "pods" {
 		where = "; asked the Pods"
 	}
-	fmt.Fprintf(w, "lab %s (namespace %s): %s; %d of %s ready, %d of %s up%s\n\n", l.Name, l.Namespace, l.State,
+	fmt.Fprintf(w, "lab %s (namespace %s): %s; %d of %s ready, %d of %s up%s\n\n", show.Cell(l.Name), show.Cell(l.Namespace), show.Cell(string(l.State)),
 		ready, diag.Count(len(l.Nodes), "node"), up, diag.Count(len(l.Links), "link"), where)
-	t := printers.GetNewTabWriter(w)
-	row := func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) }
+	t := show.NewTable(printers.GetNewTabWriter(w))
 	head := []string{"NODE", "KIND", "STATE", "RESTARTS", "MGMT", "WORKER", "AGE"}
 	if wide {
 		head = []string{"NODE", "KIND", "STATE", "RESTARTS", "MGMT-IPV4", "MGMT-IPV6", "EXPOSED", "WORKER", "POD", "AGE", "IMAGE"}
 	}
-	row(append(head, "REASON")...)
+	t.Row(append(head, "REASON")...)
 	for _, n := range l.Nodes {
 		cells := []string{n.Name, dash(n.Kind), string(n.State), strconv.Itoa(n.Restarts), addr(n.IPv4, n.IPv6), dash(n.Worker), age(n.Started)}
 		if wide {
 			cells = []string{n.Name, dash(n.Kind), string(n.State), strconv.Itoa(n.Restarts), addr(n.IPv4), addr(n.IPv6), dash(n.Exposed), dash(n.Worker), dash(n.PodName), age(n.Started), dash(n.Image)}
 		}
-		row(append(cells, oneLine(n.Reason))...)
+		t.Row(append(cells, oneLine(n.Reason))...)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -172,12 +176,12 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t = printers.GetNewTabWriter(w) // a writer remembers the widths of its columns
+	t = show.NewTable(printers.GetNewTabWriter(w)) // a writer remembers the widths of its columns
 	head = []string{"LINK", "", "STATE", "RTT", "DROPS", "DATAPATH"}
 	if wide {
 		head = []string{"LINK", "", "STATE", "CARRIER", "RTT", "DROPS", "TX", "RX", "DATAPATH", "ID"}
 	}
-	row(append(head, "REASON")...)
+	t.Row(append(head, "REASON")...)
 	for _, k := range l.Links {
 		state := "up"
 		if !k.Up {
@@ -191,7 +195,7 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 		if wide {
 			cells = []string{k.A.Node + ":" + k.A.Interface, far, state, carrier(k), rtt(k.RTT), strconv.FormatUint(k.Drops, 10), size(k.TxBytes), size(k.RxBytes), dash(k.Datapath), strconv.Itoa(int(k.ID))}
 		}
-		row(append(cells, oneLine(k.Reason))...)
+		t.Row(append(cells, oneLine(k.Reason))...)
 	}
 	return t.Flush()
 }
@@ -200,7 +204,7 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 func printCommands(w io.Writer, l status.Lab) {
 	for _, n := range l.Nodes {
 		for _, c := range n.Unfinished() {
-			fmt.Fprintf(w, "  %s: %s\n", n.Name, oneLine(c.String()))
+			fmt.Fprintf(w, "  %s: %s\n", show.Cell(n.Name), show.Cell(oneLine(c.String())))
 		}
 	}
 }
@@ -313,7 +317,7 @@ func printLabs(ctx context.Context, world IO, client *cluster.Client, labs []clu
 		}
 		s, err := client.Status(ctx, l, false)
 		if err != nil { // of one lab, as while it is removed: the others count
-			fmt.Fprintf(world.Err, "lab %s in namespace %s: %v\n", l.Name, l.Namespace, err)
+			fmt.Fprintf(world.Err, "lab %s in namespace %s: %v\n", show.Cell(l.Name), l.Namespace, err)
 			s.State = "unreadable"
 		}
 		line.State, line.Nodes = s.State, len(s.Nodes)
@@ -327,14 +331,18 @@ func printLabs(ctx context.Context, world IO, client *cluster.Client, labs []clu
 	if output == "json" {
 		return printJSON(world.Out, lines)
 	}
-	t := printers.GetNewTabWriter(world.Out)
-	fmt.Fprintln(t, "LAB\tNAMESPACE\tSTATE\tREADY\tAPPLIED BY\tAGE")
+	return labTable(world.Out, lines)
+}
+
+func labTable(w io.Writer, lines []labLine) error {
+	t := show.NewTable(printers.GetNewTabWriter(w))
+	t.Row("LAB", "NAMESPACE", "STATE", "READY", "APPLIED BY", "AGE")
 	for _, l := range lines {
 		by := "manifests"
 		if l.Deployed {
 			by = "c9s deploy"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d/%d\t%s\t%s\n", l.Name, l.Namespace, l.State, l.Ready, l.Nodes, by, age(l.Created))
+		t.Row(l.Name, l.Namespace, l.State, fmt.Sprintf("%d/%d", l.Ready, l.Nodes), by, age(l.Created))
 	}
 	return t.Flush()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/spf13/cobra"
@@ -117,7 +118,7 @@ func (f *labFlags) validate(ctx context.Context, world IO, ref string, quiet boo
 		if !v.OK {
 			word = "refused"
 		}
-		fmt.Fprintf(world.Out, "%s: %s (lab %s, %s, %s; %s)\n", v.Topology, word, v.Lab, diag.Count(v.Nodes, "node"), diag.Count(v.Links, "link"), summary(diags))
+		fmt.Fprintf(world.Out, "%s: %s (lab %s, %s, %s; %s)\n", show.Cell(v.Topology), word, show.Cell(v.Lab), diag.Count(v.Nodes, "node"), diag.Count(v.Links, "link"), summary(diags))
 	}
 	return v, nil
 }

@@ -1,0 +1,140 @@
+package show
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// Writer passes on what is written to it as Text. A character may be split over two
+// calls of Write.
+type Writer struct {
+	below io.Writer
+	// colours lets the colours of a device's own output pass, and its line ends.
+	colours bool
+
+	mu   sync.Mutex
+	tail string // the beginning of a character or colour
+}
+
+// New returns a Writer onto w, or w itself if it is one.
+func New(w io.Writer) *Writer {
+	if own, ok := w.(*Writer); ok {
+		return own
+	}
+	return &Writer{below: w}
+}
+
+// Raw returns what a Writer writes to. It is for what c9s itself has a terminal do
+// (colours, the cursor), with every other part through Text or Cell.
+func Raw(w io.Writer) io.Writer {
+	if own, ok := w.(*Writer); ok {
+		return own.below
+	}
+	return w
+}
+
+// File returns the file that w is, or that it writes to.
+func File(w io.Writer) (*os.File, bool) {
+	f, ok := Raw(w).(*os.File)
+	return f, ok
+}
+
+// Terminal reports whether w is a terminal.
+func Terminal(w io.Writer) bool {
+	f, ok := File(w)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Document returns where a document for programs goes: as it is into a file or a pipe,
+// as Text onto a terminal.
+func Document(w io.Writer) io.Writer {
+	if Terminal(w) {
+		return New(w)
+	}
+	return Raw(w)
+}
+
+// Stream returns where the output of a device's program goes: as it is into a file or a
+// pipe, as Text with its colours onto a terminal.
+func Stream(w io.Writer) io.Writer {
+	if Terminal(w) {
+		return &Writer{below: Raw(w), colours: true}
+	}
+	return Raw(w)
+}
+
+// Write writes p as Text. It returns len(p) unless the Writer below fails.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := string(p)
+	if w.tail == "" && clean(text, false) {
+		return w.below.Write(p)
+	}
+	text = w.tail + text
+	whole := len(text) - w.unfinished(text)
+	w.tail = text[whole:]
+	if _, err := io.WriteString(w.below, w.text(text[:whole])); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flush writes the beginning of a character that never ended.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	tail := w.tail
+	w.tail = ""
+	if tail == "" {
+		return nil
+	}
+	_, err := io.WriteString(w.below, w.text(tail))
+	return err
+}
+
+// passes are what a device's program may do on a terminal: colours (SGR, ECMA-48) and
+// the end of a line as terminals have it.
+var passes = regexp.MustCompile("\x1b\\[[0-9;:]{0,30}m|\r+\n")
+
+func (w *Writer) text(s string) string {
+	if !w.colours {
+		return Text(s)
+	}
+	var b strings.Builder
+	from := 0
+	for _, at := range passes.FindAllStringIndex(s, -1) {
+		b.WriteString(Text(s[from:at[0]]))
+		b.WriteString(s[at[0]:at[1]])
+		from = at[1]
+	}
+	b.WriteString(Text(s[from:]))
+	return b.String()
+}
+
+// begun is the beginning of what passes.
+var begun = regexp.MustCompile("(?:\x1b(?:\\[[0-9;:]{0,30})?|\r+)$")
+
+// unfinished is how many bytes at the end of s may belong to what is written next.
+func (w *Writer) unfinished(s string) int {
+	if w.colours {
+		if at := begun.FindStringIndex(s); at != nil && len(s)-at[0] < 64 {
+			return len(s) - at[0]
+		}
+	}
+	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
+		if c := s[len(s)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRuneInString(s[len(s)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
