@@ -31,13 +31,16 @@ func terminal(t *testing.T) (slave *os.File, read func() string) {
 		t.Skip("there are no pseudo terminals here: ", err)
 	}
 	t.Cleanup(func() { slave.Close() })
-	return slave, func() string {
-		buf := make([]byte, 4096)
-		n, err := master.Read(buf)
-		if err != nil {
-			t.Fatal(err)
+	return slave, func() string { // a line
+		var line strings.Builder
+		for buf := make([]byte, 1); !strings.HasSuffix(line.String(), "\n"); {
+			n, err := master.Read(buf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line.Write(buf[:n])
 		}
-		return string(buf[:n])
+		return line.String()
 	}
 }
 
