@@ -29,8 +29,6 @@ const (
 	glareWait = 300 * time.Millisecond
 	// cookieTurn is how long a cookie's secret is good, once over.
 	cookieTurn = 10 * time.Second
-	// helloRate bounds the hellos of strangers whose MAC is computed, a second.
-	helloRate = 500
 )
 
 // The times after which a change is told again, in case that a heartbeat is lost.
@@ -73,10 +71,8 @@ type engine struct {
 	phase    time.Duration
 	nextBeat time.Duration
 	lastTick time.Duration
-	bucket   struct {
-		tokens float64
-		at     time.Duration
-	}
+	// strangers bound hellos from addresses that are no peer's, by the address.
+	strangers [strangerBuckets]bucket
 }
 
 func (e *engine) init() {
@@ -85,7 +81,6 @@ func (e *engine) init() {
 	e.prefix = binary.BigEndian.Uint16(e.secret[:2])
 	rand.Read(e.secret[:2])
 	e.prefix = max(e.prefix, 1)
-	e.bucket.tokens = helloRate
 }
 
 // setPeers says with whom there are wires. Sessions of others end, and they hear of it.
@@ -153,10 +148,6 @@ func (e *engine) receive(from netip.AddrPort, b []byte) {
 			e.drops.add(dropStranger)
 			return
 		}
-		if !e.allow() {
-			e.drops.add(dropRate)
-			return
-		}
 		e.handshake(from, b)
 	case msgHeartbeat, msgProbe, msgProbeAck:
 		s := e.sessions[binary.BigEndian.Uint32(b[4:])]
@@ -172,18 +163,6 @@ func (e *engine) receive(from netip.AddrPort, b []byte) {
 	default:
 		e.drops.add(dropMalformed)
 	}
-}
-
-// allow is a token bucket for messages that cost a MAC before they are believed.
-func (e *engine) allow() bool {
-	now := e.now()
-	e.bucket.tokens = min(helloRate, e.bucket.tokens+helloRate*(now-e.bucket.at).Seconds())
-	e.bucket.at = now
-	if e.bucket.tokens < 1 {
-		return false
-	}
-	e.bucket.tokens--
-	return true
 }
 
 func (e *engine) control(s *session, from netip.AddrPort, t msgType, b []byte) {

@@ -93,12 +93,15 @@ func New(opt Options) (*Fabric, error) {
 		return nil, err
 	}
 	f.gso.Store(f.sock.gso)
+	if opt.Epoch == 0 {
+		opt.Epoch = uint64(f.base.UnixNano())
+	}
 	var caps uint32
 	if opt.Encrypt {
 		caps |= capEncrypt
 	}
 	f.eng = engine{lab: opt.Lab, pod: opt.Pod, port: uint16(opt.Port), keys: deriveLab(opt.Key, opt.Lab), keyed: len(opt.Key) > 0,
-		caps: caps, epoch: uint64(f.base.UnixNano()), phase: time.Duration(f.base.UnixNano()) % beatEvery, limit: f.underlayMTU(), now: f.now, drops: &f.drops,
+		caps: caps, epoch: opt.Epoch, phase: time.Duration(f.base.UnixNano()) % beatEvery, limit: f.underlayMTU(), now: f.now, drops: &f.drops,
 		send: f.sendControl, bits: f.beatBits, changed: f.peerChanged, moved: func(*peer) { poke(f.resolve) }}
 	if opt.AskPort != 0 {
 		f.eng.ask = f.ask
@@ -290,9 +293,15 @@ func (s *session) wire(id uint32) *wireEnd {
 
 // control hands a control datagram to the engine.
 func (f *Fabric) control(from netip.AddrPort, b []byte) {
-	if msgType(b[0]&0xf) <= msgWelcome && msgType(b[0]&0xf) >= msgHello && !f.eng.tagged(b) {
-		f.drops.add(dropStranger)
-		return
+	if t := msgType(b[0] & 0xf); t >= msgHello && t <= msgWelcome {
+		if !f.eng.tagged(b) {
+			f.drops.add(dropStranger)
+			return
+		}
+		if !wellSized(b) {
+			f.drops.add(dropMalformed)
+			return
+		}
 	}
 	f.mu.Lock()
 	f.eng.receive(from, b)

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bytes"
 	"testing"
 	"time"
 )
@@ -15,8 +16,18 @@ func FuzzHello(f *testing.F) {
 		if len(b) >= helloMACLen {
 			copy(b[len(b)-helloMACLen:], sum(keys.hello, b[:len(b)-helloMACLen]))
 		}
-		if h, err := parseHello(b, keys); err == nil && h.pod == "" {
+		h, err := parseHello(b)
+		if err != nil {
+			return
+		}
+		if h.pod == "" {
 			t.Error("a hello of nobody")
+		}
+		if !authentic(b, keys) {
+			t.Error("a right MAC is rejected")
+		}
+		if end := len(b) - helloMACLen; !bytes.Equal(h.marshal(keys)[prefixLen:end], b[prefixLen:end]) {
+			t.Error("what was read is not what is written")
 		}
 	})
 }

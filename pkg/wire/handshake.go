@@ -66,23 +66,23 @@ func (e *engine) newSessionID() uint32 {
 	}
 }
 
-// cookie proves that its bearer received it at from, for this hello, lately. It
-// is computed again instead of being kept.
-func (e *engine) cookie(from netip.AddrPort, h *hello, turn uint64) (c nonce) {
+// cookie proves that its bearer received it at from, for this hello, lately, and
+// before the present session with p began: a hello that made an earlier session is
+// worth nothing. It is computed again instead of being kept.
+func (e *engine) cookie(p *peer, from netip.AddrPort, h *hello, turn uint64) (c nonce) {
 	b := from.Addr().AsSlice()
 	b = binary.BigEndian.AppendUint16(b, from.Port())
 	b = binary.BigEndian.AppendUint64(b, turn)
 	b = binary.BigEndian.AppendUint32(b, h.attempt)
+	if p.cur != nil {
+		b = binary.BigEndian.AppendUint32(b, p.cur.id)
+	}
 	copy(c[:], sum(e.secret[:], b, h.identity()))
 	return c
 }
 
 func (e *engine) handshake(from netip.AddrPort, b []byte) {
-	h, err := parseHello(b, e.keys)
-	if err == errHelloMAC {
-		e.drops.add(dropForged)
-		return
-	}
+	h, err := parseHello(b)
 	if err != nil {
 		e.drops.add(dropMalformed)
 		return
@@ -90,6 +90,20 @@ func (e *engine) handshake(from netip.AddrPort, b []byte) {
 	p := e.peers[h.pod]
 	if h.lab != e.lab || h.target != e.pod || p == nil {
 		e.drops.add(dropUnknown)
+		return
+	}
+	// Nobody off the path can guess the nonce of our hello, so a flood of forged
+	// messages never keeps this end from a handshake that it began.
+	if h.kind != msgHello && !p.asked(h) {
+		e.drops.add(dropReplay)
+		return
+	}
+	if h.kind == msgHello && !e.allow(p, from) {
+		e.drops.add(dropRate)
+		return
+	}
+	if !authentic(b, e.keys) {
+		e.drops.add(dropForged)
 		return
 	}
 	if !e.keyed && !p.knows(from.Addr()) {
@@ -110,9 +124,9 @@ func (e *engine) handshake(from netip.AddrPort, b []byte) {
 func (e *engine) onHello(p *peer, from netip.AddrPort, h *hello) {
 	now := e.now()
 	turn := uint64(now / cookieTurn)
-	fresh := e.cookie(from, h, turn)
+	fresh := e.cookie(p, from, h, turn)
 	if !hmac.Equal(h.echo[:], fresh[:]) {
-		last := e.cookie(from, h, turn-1)
+		last := e.cookie(p, from, h, turn-1)
 		if !hmac.Equal(h.echo[:], last[:]) {
 			answer := e.hello(msgChallenge, p)
 			answer.nonce, answer.echo = h.nonce, fresh
@@ -131,7 +145,10 @@ func (e *engine) onHello(p *peer, from netip.AddrPort, h *hello) {
 			e.send(from, s.welcome) // the first one was lost
 			return
 		}
-		if h.epoch < s.epoch || (h.epoch == s.epoch && h.attempt <= s.attempt) {
+		// The epoch decides between two processes that both talk. A silent one gives
+		// way: the newer one may have begun by a clock that is behind.
+		silent := now-s.heard > silentAfter
+		if h.epoch < s.epoch && !silent || h.epoch == s.epoch && h.attempt <= s.attempt {
 			e.drops.add(dropReplay)
 			return
 		}
@@ -151,10 +168,6 @@ func (e *engine) onHello(p *peer, from netip.AddrPort, h *hello) {
 
 func (e *engine) onChallenge(p *peer, from netip.AddrPort, h *hello) {
 	t := p.try
-	if t == nil || h.nonce != t.nonce {
-		e.drops.add(dropReplay)
-		return
-	}
 	t.proof, t.proven = e.now(), true
 	answer := e.hello(msgHello, p)
 	answer.session, answer.nonce, answer.attempt, answer.echo = t.session, t.nonce, t.number, h.echo
@@ -163,10 +176,6 @@ func (e *engine) onChallenge(p *peer, from netip.AddrPort, h *hello) {
 
 func (e *engine) onWelcome(p *peer, from netip.AddrPort, h *hello) {
 	t := p.try
-	if t == nil || h.echo != t.nonce {
-		e.drops.add(dropReplay)
-		return
-	}
 	mine := e.hello(msgHello, p)
 	mine.session, mine.nonce, mine.attempt = t.session, t.nonce, t.number
 	tx, rx := deriveSession(e.keys, mine, h)

@@ -15,7 +15,8 @@ const (
 // hello is the message of the three handshake types. All three have one length
 // for one pair of Pods, so an answer is never longer than what asked for it.
 //
-//	16 u64  epoch: when the sender's process began, nanoseconds of its clock
+//	16 u64  epoch of the sender's process, greater than that of the one before it
+//	        in its Pod; nanoseconds of the clock at its start, or more
 //	24 u32  attempt, counting the handshakes that the sender began
 //	28 u32  session, as the sender will number it
 //	32 16B  nonce of the sender
@@ -44,10 +45,7 @@ type hello struct {
 
 const helloFixed = 80
 
-var (
-	errHelloShape = errors.New("malformed hello")
-	errHelloMAC   = errors.New("hello with a wrong MAC")
-)
+var errHelloShape = errors.New("malformed hello")
 
 // marshal writes the message with its MAC.
 func (h *hello) marshal(keys labKeys) []byte {
@@ -71,12 +69,12 @@ func (h *hello) marshal(keys labKeys) []byte {
 	return append(b, sum(keys.hello, b)...)
 }
 
-// parseHello reads a hello, challenge or welcome and checks its MAC.
-func parseHello(b []byte, keys labKeys) (*hello, error) {
-	if len(b) < helloFixed+3+helloMACLen || int(binary.BigEndian.Uint16(b[2:])) != len(b) {
+// parseHello reads a hello, challenge or welcome. Its MAC is not checked yet.
+func parseHello(b []byte) (*hello, error) {
+	if !wellSized(b) {
 		return nil, errHelloShape
 	}
-	body, mac := b[:len(b)-helloMACLen], b[len(b)-helloMACLen:]
+	body := b[:len(b)-helloMACLen]
 	h := &hello{
 		kind:    msgType(b[0] & 0xf),
 		epoch:   binary.BigEndian.Uint64(b[16:]),
@@ -99,10 +97,18 @@ func parseHello(b []byte, keys labKeys) (*hello, error) {
 	if len(rest) != 0 || h.pod == "" {
 		return nil, errHelloShape
 	}
-	if !hmac.Equal(sum(keys.hello, body), mac) {
-		return nil, errHelloMAC
-	}
 	return h, nil
+}
+
+// wellSized reports whether a message has the length of a hello, and says so.
+func wellSized(b []byte) bool {
+	return len(b) >= helloFixed+3+helloMACLen && int(binary.BigEndian.Uint16(b[2:])) == len(b)
+}
+
+// authentic reports whether the MAC of a message that parseHello accepts is right.
+func authentic(b []byte, keys labKeys) bool {
+	n := len(b) - helloMACLen
+	return hmac.Equal(sum(keys.hello, b[:n]), b[n:])
 }
 
 // identity is what the session's keys are bound to.

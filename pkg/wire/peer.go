@@ -36,6 +36,8 @@ type peer struct {
 	repeats []time.Duration
 	// refused is why the last hello of the peer was not taken.
 	refused string
+	// hellos bounds those from the peer's own addresses.
+	hellos bucket
 }
 
 // attempt is a handshake that this end began.
@@ -51,6 +53,21 @@ type attempt struct {
 
 // knows tells whether addr is one that the resolver gave.
 func (p *peer) knows(addr netip.Addr) bool { return slices.Contains(p.addrs, addr) }
+
+// familiar reports whether the resolver or an earlier session saw the peer at addr.
+func (p *peer) familiar(addr netip.Addr) bool { return p.knows(addr) || p.last.Addr() == addr }
+
+// asked reports whether a challenge or a welcome answers the present attempt.
+func (p *peer) asked(h *hello) bool {
+	t := p.try
+	if t == nil {
+		return false
+	}
+	if h.kind == msgChallenge {
+		return h.nonce == t.nonce
+	}
+	return h.echo == t.nonce
+}
 
 // candidates are where to say hello.
 func (p *peer) candidates(port uint16) []netip.AddrPort {

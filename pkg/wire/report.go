@@ -9,7 +9,8 @@ import (
 // Status is what a fabric does now.
 type Status struct {
 	Pod string `json:"pod"`
-	// Epoch is when the process began, nanoseconds since 1970.
+	// Epoch is when the process began, nanoseconds since 1970, or more where the
+	// clock has stepped back since an earlier process of the Pod.
 	Epoch uint64 `json:"epoch"`
 	// Mode is open, authenticated or encrypted.
 	Mode string `json:"mode"`

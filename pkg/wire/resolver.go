@@ -138,7 +138,7 @@ func (d *DNSResolver) Lookup(ctx context.Context, pod string) ([]netip.Addr, err
 	return nil, nil
 }
 
-// FileResolver finds Pods in addresses.json (links.Addresses). The file is read
+// FileResolver finds Pods in addresses.json (contract.Addresses). The file is read
 // again when it changed; a file that does not exist knows nobody.
 type FileResolver struct {
 	Path string

@@ -21,7 +21,7 @@ type Options struct {
 	Lab string
 	// Pod is the Kubernetes name of this Pod: peers know it by that.
 	Pod string
-	// Port is UDP, 0 for links.WirePort. All Pods of a lab have the same.
+	// Port is UDP, 0 for contract.WirePort. All Pods of a lab have the same.
 	Port int
 	// Key is the lab's; without one only addresses that Resolver gives are
 	// believed.
@@ -33,12 +33,15 @@ type Options struct {
 	Underlay string
 	// Mark is set on every socket towards the underlay (SO_MARK), 0 for none.
 	Mark uint32
-	// VXLANPort is UDP, 0 for links.VXLANPort.
+	// VXLANPort is UDP, 0 for contract.VXLANPort.
 	VXLANPort int
 	// AskPort is TCP: the processes of all Pods of a lab listen there. A peer that is
 	// silent, but takes connections there, is not lost: it gets no processor time. 0
 	// for none.
-	AskPort  int
+	AskPort int
+	// Epoch is greater than that of every earlier process of this Pod: a peer takes the
+	// greatest. 0 for the clock's nanoseconds.
+	Epoch    uint64
 	Resolver Resolver
 	Log      *slog.Logger
 

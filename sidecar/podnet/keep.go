@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/wire"
@@ -58,10 +59,14 @@ func (s *sidecar) stopFabric() {
 
 // startFabric starts the wires. They need the cluster interface's final name.
 func (s *sidecar) startFabric(ctx context.Context, key []byte, group *sync.WaitGroup, ends chan<- error) error {
+	epoch, err := nextEpoch(s.cfg.state("epoch"), time.Now())
+	if err != nil {
+		return fmt.Errorf("start the wires: %w", err)
+	}
 	f, err := s.cfg.NewFabric(wire.Options{
 		Lab: s.cfg.Namespace + "/" + s.want.doc.Lab, Pod: s.want.doc.Pod, Port: contract.WirePort,
 		Key: key, Encrypt: s.want.doc.Encrypt, Underlay: mgmt.UnderlayName, Mark: mgmt.Mark,
-		AskPort: contract.StatusPort, Resolver: s.resolver, Log: s.cfg.Log,
+		AskPort: contract.StatusPort, Epoch: epoch, Resolver: s.resolver, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("start the wires: %w", err)
