@@ -51,16 +51,24 @@ func Over(ctx context.Context, client *http.Client, at netip.Addr, w contract.Wa
 	return false, fmt.Errorf("stage %s of node %s: the sidecar at %s answers %s", w.Stage, w.Node, at, resp.Status)
 }
 
+// direct is a client that goes to the sidecar and nowhere else: it follows no redirect
+// and, by default, takes no proxy.
+func direct(client *http.Client) *http.Client {
+	if client == nil {
+		client = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10}}
+	}
+	c := *client
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
+}
+
 func get(ctx context.Context, client *http.Client, at netip.Addr, path string, query url.Values) (*http.Response, error) {
 	u := url.URL{Scheme: "http", Host: net.JoinHostPort(at.String(), strconv.Itoa(contract.StatusPort)), Path: path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	if client == nil {
-		client = &http.Client{Timeout: 5 * time.Second}
-	}
-	resp, err := client.Do(req)
+	resp, err := direct(client).Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("ask the sidecar at %s: %w", at, err)
 	}

@@ -16,7 +16,12 @@ const askInterval = 500 * time.Millisecond
 
 // waitFor asks until the stages of other nodes are over.
 func (r *runner) waitFor(ctx context.Context, index int, waits []contract.WaitFor) error {
-	client := &http.Client{Timeout: 5 * time.Second}
+	// The sidecar redirects nobody, and the device's environment may name a proxy.
+	client := &http.Client{
+		Timeout: 5 * time.Second, Transport: &http.Transport{MaxResponseHeaderBytes: 16 << 10},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	defer client.CloseIdleConnections()
 	for _, w := range waits {
 		r.results.set(contract.StepResult{Index: index, Running: true, Output: fmt.Sprintf("waiting for %s of node %s", w.Stage, w.Node)})
 		for !r.over(ctx, client, w) {

@@ -2,12 +2,12 @@ package podnet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -16,34 +16,44 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
+	"github.com/c9s-lab/c9s/sidecar/door"
 )
 
 var localhost = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// maxConns bounds the connections to the server, so that nobody fills the Pod's
-// memory; the kubelet and peers have one each, briefly.
-const maxConns = 256
+// admission bounds what anybody can make of the server. Its seats bound the Pod's
+// memory; the kubelet has three probes at a time, peers one question each, briefly.
+func admission(own func(netip.Addr) bool) *door.Door {
+	return door.New(door.Options{
+		Own: own, Seats: 192, OwnSeats: 32, PerSource: 16, Holds: 64, HoldsPerSource: 4, Trusted: 4,
+	})
+}
 
 // serve answers on the Pod's addresses and on localhost until ctx is done.
 func (s *sidecar) serve(ctx context.Context) error {
-	server := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: 15 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
-	}
-	slots := make(chan struct{}, maxConns)
+	server := newServer(s.handler())
+	guarded := admission(func(a netip.Addr) bool { return a.IsLoopback() || slices.Contains(s.cfg.PodIPs, a) })
 	ends := make(chan error, 3)
 	for _, a := range append([]netip.Addr{localhost}, s.cfg.PodIPs...) {
 		l, err := listen(ctx, a)
 		if err != nil {
 			return errors.Join(err, server.Close())
 		}
-		go func() { ends <- server.Serve(&limited{l, slots}) }()
+		go func() { ends <- server.Serve(guarded.Listener(l)) }()
 	}
 	select {
 	case <-ctx.Done():
 		return server.Close()
 	case err := <-ends:
 		return errors.Join(fmt.Errorf("HTTP server: %w", err), server.Close())
+	}
+}
+
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 15 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
+		ConnContext: door.Context,
 	}
 }
 
@@ -70,69 +80,43 @@ func listen(ctx context.Context, a netip.Addr) (net.Listener, error) {
 	return l, nil
 }
 
-// limited is a listener that has so many connections at a time.
-type limited struct {
-	net.Listener
-	slots chan struct{}
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	l.slots <- struct{}{}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	return &limitedConn{Conn: c, slots: l.slots, open: make(chan struct{}, 1)}, nil
-}
-
-type limitedConn struct {
-	net.Conn
-	slots chan struct{}
-	open  chan struct{}
-}
-
-func (c *limitedConn) Close() error {
-	select {
-	case c.open <- struct{}{}:
-		<-c.slots
-	default:
-	}
-	return c.Conn.Close()
-}
-
 func (s *sidecar) handler() http.Handler {
-	mux := http.NewServeMux()
-	probe := func(path string, look func() (bool, string)) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+	probe := func(look func() (bool, string)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
 			ok, why := await(r, look)
 			if !ok {
 				http.Error(w, why, http.StatusServiceUnavailable)
 				return
 			}
 			fmt.Fprintln(w, "ok")
-		})
+		}
 	}
-	probe(api.PathStartup, s.startup)
-	probe(api.PathReady, s.ready)
-	probe(api.PathLive, s.live)
-	mux.HandleFunc("GET "+api.PathStatus, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		out := json.NewEncoder(w)
-		out.SetIndent("", "  ")
-		// A client that went away is the only failure.
-		_ = out.Encode(s.status())
-	})
-	mux.HandleFunc("GET "+api.PathStages, s.serveStage)
-	mux.HandleFunc("GET "+api.PathMetrics, s.metrics)
-	return mux
+	return door.Routes{
+		api.PathStartup: trusting(func() bool { return !s.begins.Load() }, probe(s.startup)),
+		api.PathReady:   probe(s.ready),
+		api.PathLive:    probe(s.live),
+		api.PathStatus:  door.Bounded(s.serveStatus),
+		api.PathStages:  door.Bounded(s.serveStage),
+		api.PathMetrics: door.Bounded(s.metrics),
+	}
+}
+
+// trusting trusts who asks, as long as it is early: before its devices run, hardly
+// anybody but the kubelet knows the Pod.
+func trusting(early func() bool, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if g := door.Of(r); g != nil && early() {
+			g.Trust()
+		}
+		next(w, r)
+	}
 }
 
 // awaitEvery is how often a held probe looks at first; longestAwait is the most
-// that a probe is held, below the server's own limits.
+// that a probe is held, as long as the kubelet waits for an answer.
 const (
 	awaitEvery   = 20 * time.Millisecond
-	longestAwait = 10 * time.Second
+	longestAwait = 5 * time.Second
 )
 
 // await looks until the answer is yes or the request's "wait" is over. A kubelet
@@ -144,6 +128,12 @@ func await(r *http.Request, look func() (bool, string)) (ok bool, why string) {
 	if ok || err != nil {
 		return ok, why
 	}
+	// One too many is answered at once.
+	release, held := door.Hold(r)
+	if !held {
+		return ok, why
+	}
+	defer release()
 	over := time.NewTimer(min(wait, longestAwait))
 	defer over.Stop()
 	began := time.Now()
@@ -172,7 +162,7 @@ func (s *sidecar) serveStage(w http.ResponseWriter, r *http.Request) {
 	}
 	over, mine := s.ownStage(want)
 	if !mine {
-		if !fromLocal(r) || want.Pod == "" {
+		if !fromLocal(r) || !waitsFor(s.manifest(), want) {
 			http.Error(w, "node "+want.Node+" is not in this Pod", http.StatusNotFound)
 			return
 		}
@@ -183,6 +173,21 @@ func (s *sidecar) serveStage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// waitsFor reports whether a program of the Pod waits for the stage. Nothing else is
+// asked of other Pods: a device could have any name looked up, and any address asked.
+func waitsFor(m *contract.Manifest, want contract.WaitFor) bool {
+	for _, n := range m.Nodes {
+		for _, c := range n.Containers {
+			for _, step := range c.Program.Steps {
+				if slices.Contains(step.WaitFor, want) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 func fromLocal(r *http.Request) bool {

@@ -2,10 +2,22 @@ package podnet
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/sidecar/api"
+	"github.com/c9s-lab/c9s/sidecar/door"
 )
 
 // A probe with "wait" gets its yes when it becomes true, its no when the time is
@@ -39,5 +51,165 @@ func TestProbesAreHeld(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, func() { yes.Store(true) })
 	if ok, _ := await(httptest.NewRequest("GET", "/ready?wait=10s", nil), look); !ok {
 		t.Fatal("no yes in ten seconds")
+	}
+}
+
+// from is a client with an address of 127.0.0.0/8 of its own.
+func from(t *testing.T, addr string) *http.Client {
+	t.Helper()
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(addr)}}
+	// The kubelet gives a probe five seconds.
+	return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
+}
+
+// Whatever 300 clients do, the kubelet's probes are answered: also where it comes
+// later than they, and from an address that was never seen.
+func TestProbesAmongStrangers(t *testing.T) {
+	big := strings.Repeat("x", 8<<20)
+	serve := func(t *testing.T) (at string) {
+		d := admission(func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.0.1") })
+		no := func(w http.ResponseWriter, r *http.Request) {
+			if ok, why := await(r, func() (bool, string) { return false, "not yet" }); !ok {
+				http.Error(w, why, http.StatusServiceUnavailable)
+			}
+		}
+		server := newServer(door.Routes{
+			api.PathReady: no, api.PathLive: func(http.ResponseWriter, *http.Request) {},
+			api.PathStatus: door.Bounded(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, big) }),
+		})
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _ = server.Serve(d.Listener(l)) }()
+		t.Cleanup(func() { server.Close() })
+		return l.Addr().String()
+	}
+	for _, c := range []struct {
+		name, say string
+		sources   int
+	}{
+		{"say nothing", "", 3},
+		{"say nothing, all from elsewhere", "", 250},
+		{"begin a request", "GET /re", 3},
+		{"wait for a probe", "GET /ready?wait=1h HTTP/1.1\r\nHost: x\r\n\r\n", 3},
+		{"wait for a probe, all from elsewhere", "GET /ready?wait=1h HTTP/1.1\r\nHost: x\r\n\r\n", 250},
+		{"do not read the status", "GET /status HTTP/1.1\r\nHost: x\r\n\r\n", 3},
+		{"do not read the status, all from elsewhere", "GET /status HTTP/1.1\r\nHost: x\r\n\r\n", 250},
+		{"come from the device", "GET /ready?wait=1h HTTP/1.1\r\nHost: x\r\n\r\n", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			at := serve(t)
+			crowd := func() {
+				for n := range 300 {
+					source := "127.0.0.1"
+					if c.sources > 0 {
+						source = fmt.Sprintf("127.0.2.%d", 1+n%c.sources)
+					}
+					dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
+					conn, err := dialer.Dial("tcp", at)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { conn.Close() })
+					_, _ = io.WriteString(conn, c.say) // it may be out already
+				}
+			}
+			crowd()
+			kubelet := from(t, "127.0.0.200")
+			for range 5 {
+				resp, err := kubelet.Get("http://" + at + api.PathLive)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				if resp.StatusCode != http.StatusOK {
+					t.Fatal(resp.Status)
+				}
+			}
+			// A probe that waits stays while the crowd comes again.
+			held := make(chan error, 1)
+			go func() {
+				resp, err := kubelet.Get("http://" + at + api.PathReady + "?wait=200ms")
+				if err == nil {
+					resp.Body.Close()
+				}
+				held <- err
+			}()
+			crowd()
+			if err := <-held; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Every path is answered or not; none leads elsewhere.
+func TestNoRedirects(t *testing.T) {
+	s := &sidecar{}
+	server := httptest.NewServer(s.handler())
+	defer server.Close()
+	client := server.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for _, path := range []string{"//status", "/status/", "/./status", "/x/../status", "/stages/../../status", "/", "/statu"} {
+		req, err := http.NewRequest(http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.URL.Opaque = path
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound || resp.Header.Get("Location") != "" {
+			t.Errorf("%s: %s to %q", path, resp.Status, resp.Header.Get("Location"))
+		}
+	}
+	resp, err := client.Post(server.URL+api.PathLive, "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %s", resp.Status)
+	}
+}
+
+// A device has other Pods asked only for what a program of the Pod waits for.
+func TestStagesOfOthers(t *testing.T) {
+	want := contract.WaitFor{Pod: "r2", Node: "R2", Stage: "healthy"}
+	m := &contract.Manifest{Pod: "r1", Nodes: []contract.ManifestNode{{Name: "R1", Containers: []contract.Container{{Program: contract.Program{
+		Steps: []contract.Step{{Over: "create"}, {WaitFor: []contract.WaitFor{want}}},
+	}}}}}}
+	if !waitsFor(m, want) {
+		t.Error("what the program waits for is not asked")
+	}
+	for _, w := range []contract.WaitFor{
+		{Pod: "r3", Node: "R2", Stage: "healthy"}, {Pod: "169.254.169.254", Node: "R2", Stage: "healthy"},
+		{Pod: "r2.evil.example", Node: "R2", Stage: "healthy"}, {Pod: "r2", Node: "R2", Stage: "other"}, {},
+	} {
+		if waitsFor(m, w) {
+			t.Errorf("%+v is asked", w)
+		}
+	}
+}
+
+// Many questions of one moment are one look.
+func TestStatusIsLookedAtOncePerMoment(t *testing.T) {
+	var c said
+	var looks atomic.Int32
+	var group sync.WaitGroup
+	began := time.Now()
+	for range 1000 {
+		group.Go(func() {
+			if !json.Valid(c.get(func() any { looks.Add(1); return api.Status{Pod: "r1"} })) {
+				t.Error("no answer")
+			}
+		})
+	}
+	group.Wait()
+	if n, most := looks.Load(), int32(time.Since(began)/moments)+1; n > most {
+		t.Errorf("%d looks, want at most %d", n, most)
 	}
 }

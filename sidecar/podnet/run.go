@@ -69,6 +69,7 @@ type sidecar struct {
 	now    view
 	gate   *gate
 	man    *contract.Manifest
+	said   said
 	failed error
 	when   time.Time
 }
@@ -256,7 +257,7 @@ func (s *sidecar) manifest() *contract.Manifest {
 // markedClient is an HTTP client whose packets take the Pod's own routes.
 func markedClient() *http.Client {
 	dialer := &net.Dialer{Timeout: askPatience, Control: mgmt.MarkSocket}
-	return &http.Client{Timeout: askPatience, Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
+	return &http.Client{Timeout: askPatience, Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10}}
 }
 
 // Status asks the sidecar of this Pod, for the subcommand of that name.
