@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -158,33 +155,4 @@ func (l *limited) Write(p []byte) (int, error) {
 		l.Buffer.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
-}
-
-// write puts a payload into the device's file system. The file is written in
-// place: it may be a mount, which cannot be replaced.
-func (r *runner) write(w contract.Write) error {
-	if err := os.MkdirAll(filepath.Dir(w.Path), 0o755); err != nil {
-		return err
-	}
-	var payload io.Reader = strings.NewReader("")
-	if w.Payload != "" {
-		f, err := os.Open(filepath.Join(r.dir, w.Payload))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		payload = f
-	}
-	out, err := os.OpenFile(w.Path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, os.FileMode(w.Mode)&0o777)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	if _, err := io.Copy(out, payload); err != nil {
-		return err
-	}
-	if err := out.Chmod(os.FileMode(w.Mode) & 0o777); err != nil {
-		return err
-	}
-	return out.Close()
 }

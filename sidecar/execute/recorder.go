@@ -1,7 +1,9 @@
 package execute
 
 import (
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,14 +79,37 @@ func (rec *recorder) save() {
 // write replaces the file. Results are a report, not the work: where they cannot
 // be written, the program goes on.
 func (rec *recorder) write() {
-	data, err := json.Marshal(rec.r)
+	if data, err := json.Marshal(rec.r); err == nil {
+		_ = report(rec.file, data)
+	}
+}
+
+// report replaces a file in a folder that every user of the device can write, whose
+// links and files are not to be followed, opened or written: the new file has a name
+// that nobody can foresee, and did not exist before.
+func report(file string, data []byte) error {
+	root, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
-		return
+		return err
 	}
-	temporary := filepath.Join(filepath.Dir(rec.file), "."+filepath.Base(rec.file))
-	if os.WriteFile(temporary, data, 0o644) == nil {
-		_ = os.Rename(temporary, rec.file)
+	defer root.Close()
+	temporary := "." + filepath.Base(file) + "-" + rand.Text()
+	out, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
 	}
+	_, err = out.Write(data)
+	err = errors.Join(err, out.Close())
+	if err == nil {
+		if info, err := root.Lstat(filepath.Base(file)); err == nil && info.IsDir() {
+			_ = root.Remove(filepath.Base(file))
+		}
+		err = root.Rename(temporary, filepath.Base(file))
+	}
+	if err != nil {
+		_ = root.Remove(temporary)
+	}
+	return err
 }
 
 // tail keeps the end of what is written to it.

@@ -137,7 +137,11 @@ func (l *layout) issued(e contract.Entry) bool {
 }
 
 func (l *layout) write(name string, e contract.Entry) error {
-	file, err := l.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	// What a device left under this name, a link say, is not written to.
+	if err := l.root.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	file, err := l.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

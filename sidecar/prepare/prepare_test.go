@@ -155,10 +155,13 @@ func TestLinksOfTheDeviceLeadNowhere(t *testing.T) {
 	p.must(os.WriteFile(filepath.Join(outside, "file"), []byte("theirs"), 0o644))
 	p.must(os.Symlink(outside, filepath.Join(p.Nodes, "r1/etc")))
 	p.must(os.Symlink(filepath.Join(outside, "file"), filepath.Join(p.Nodes, "r1/file")))
+	p.must(os.WriteFile(filepath.Join(p.Nodes, "r1/saved"), []byte("saved"), 0o600))
+	p.must(os.Link(filepath.Join(p.Nodes, "r1/saved"), filepath.Join(p.Nodes, "r1/.c9s-new-file")))
 	if err := Run(p.Paths); err == nil {
 		t.Error("a folder that leads out of the node's was accepted")
 	}
 	p.want("file", "-rw-r-----", "mine") // replaced, not followed
+	p.want("saved", "-rw-------", "saved")
 	if data, _ := os.ReadFile(filepath.Join(outside, "file")); string(data) != "theirs" {
 		t.Errorf("outside the folder: %q", data)
 	}
