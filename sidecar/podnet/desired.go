@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
@@ -60,16 +62,17 @@ func (d *desired) read(c *Config) (change, error) {
 
 // fresh reads a file and tells whether it differs from the last time.
 func (d *desired) fresh(path string) ([]byte, bool, error) {
-	info, err := os.Stat(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, false, err
 	}
-	if info.Size() > maxFile {
-		return nil, false, fmt.Errorf("%s has %d bytes, more than %d", path, info.Size(), maxFile)
-	}
-	data, err := os.ReadFile(path)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, false, err
+	}
+	if len(data) > maxFile {
+		return nil, false, fmt.Errorf("%s has more than %d bytes", path, maxFile)
 	}
 	sum := sha256.Sum256(data)
 	changed := d.seen[path] != sum
@@ -82,16 +85,24 @@ func (d *desired) readLinks(path string) (bool, error) {
 	if err != nil || !changed {
 		return false, err
 	}
-	var doc contract.Links
-	if err := json.Unmarshal(data, &doc); err != nil {
+	doc, err := parseLinks(data)
+	if err != nil {
 		return false, fmt.Errorf("read %s: %w", path, err)
 	}
-	if doc.Version != contract.LinksVersion {
-		return false, fmt.Errorf("read %s: version %q, and this sidecar knows %s: render the lab with the sidecar's version of c9s", path, doc.Version, contract.LinksVersion)
-	}
 	sum := sha256.Sum256(data)
-	d.doc, d.digest = &doc, hex.EncodeToString(sum[:8])
+	d.doc, d.digest = doc, hex.EncodeToString(sum[:8])
 	return true, nil
+}
+
+func parseLinks(data []byte) (*contract.Links, error) {
+	var doc contract.Links
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	if doc.Version != contract.LinksVersion {
+		return nil, fmt.Errorf("version %.40q, and this sidecar knows %s: render the lab with the sidecar's version of c9s", doc.Version, contract.LinksVersion)
+	}
+	return &doc, nil
 }
 
 // readManifest is read once: it cannot change while the Pod lives. A Pod without
@@ -146,20 +157,51 @@ func (d *desired) readDirectory(dir string) (bool, error) {
 		if data == nil {
 			continue
 		}
-		var dir contract.Directory
-		if err := json.Unmarshal(data, &dir); err != nil {
+		if err := addDirectory(pods, data); err != nil {
 			return false, fmt.Errorf("read %s: %w", contract.DirectoryKey(i), err)
-		}
-		for _, n := range dir.Nodes {
-			for _, a := range []netip.Addr{n.IPv4, n.IPv6} {
-				if a.IsValid() {
-					pods[a] = n.Pod
-				}
-			}
 		}
 	}
 	d.pods, d.hosts = pods, bytes.Join(hosts, nil)
 	return true, nil
+}
+
+// addDirectory adds what part of the directory says of nodes' addresses.
+func addDirectory(pods map[netip.Addr]string, data []byte) error {
+	var dir contract.Directory
+	if err := json.Unmarshal(data, &dir); err != nil {
+		return err
+	}
+	for _, n := range dir.Nodes {
+		for _, a := range []netip.Addr{n.IPv4, n.IPv6} {
+			if legalAddress(a) && contract.HostName(n.Pod) {
+				pods[a] = n.Pod
+			}
+		}
+	}
+	return nil
+}
+
+// parseAddresses reads what the controller says of Pods' addresses. Pods have one or two.
+func parseAddresses(data []byte) (map[string][]netip.Addr, error) {
+	var a contract.Addresses
+	if err := json.Unmarshal(data, &a); err != nil {
+		return nil, err
+	}
+	out := make(map[string][]netip.Addr, len(a.Pods))
+	for pod, list := range a.Pods {
+		list = slices.DeleteFunc(list, func(a netip.Addr) bool { return !legalAddress(a) })
+		if contract.HostName(pod) && len(list) > 0 {
+			out[pod] = list[:min(len(list), maxAddresses)]
+		}
+	}
+	return out, nil
+}
+
+const maxAddresses = 4
+
+// legalAddress reports whether an address can be another Pod's or node's.
+func legalAddress(a netip.Addr) bool {
+	return a.IsValid() && a.Zone() == "" && !a.IsLoopback() && !a.IsUnspecified() && !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
 func (d *desired) readAddresses(path string) (bool, error) {
@@ -170,10 +212,10 @@ func (d *desired) readAddresses(path string) (bool, error) {
 	if err != nil || !changed {
 		return false, err
 	}
-	var a contract.Addresses
-	if err := json.Unmarshal(data, &a); err != nil {
+	all, err := parseAddresses(data)
+	if err != nil {
 		return false, fmt.Errorf("read %s: %w", path, err)
 	}
-	d.addresses = a.Pods
+	d.addresses = all
 	return true, nil
 }

@@ -245,7 +245,7 @@ func TestGate(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(result, contract.ResultFile)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readResult(filepath.Join(pods[0].dir, "state"), "r1"); err == nil {
+	if _, err := readResult(filepath.Join(pods[0].dir, "state"), contract.Container{Name: "r1"}); err == nil {
 		t.Error("a symbolic link was followed")
 	}
 }
