@@ -200,7 +200,7 @@ func TestGate(t *testing.T) {
 	for n, p := range pods {
 		node := contract.ManifestNode{Name: p.name, ID: p.name, Gate: gates[n]}
 		if n == 0 {
-			node.Containers = []contract.Container{{Name: "r1"}}
+			node.Containers = []contract.Container{{Name: "r1", Program: contract.Program{Steps: []contract.Step{{Over: "create"}, {Over: "create-links"}, {Over: "configure"}}}}}
 		}
 		p.writeJSON("plan/manifest.json", contract.Manifest{Version: contract.ManifestVersion, Pod: p.name, Nodes: []contract.ManifestNode{node}})
 	}
