@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/pki"
 	"github.com/c9s-lab/c9s/pkg/plan"
@@ -32,7 +33,7 @@ func certificates(existing cluster.Existing) certifier {
 				o.CA = &render.Certificate{Cert: ca.Cert, Key: ca.Key}
 				o.Certificates = map[string]render.Certificate{}
 			}
-			present := existing.Certificates[render.CertificateSecret(n.ID)]
+			present := existing.Certificates[contract.CertificateSecret(n.ID)]
 			pair, err := ca.Issue(request(l, n), pki.Pair{Cert: present.Cert, Key: present.Key})
 			if err != nil {
 				return fmt.Errorf("issuing the certificate of node %s: %w", n.Name, err)

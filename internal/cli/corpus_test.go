@@ -11,9 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/c9s-lab/c9s/pkg/diag"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
 // corpusRefusals are the reasons for which a public lab may be refused, and how

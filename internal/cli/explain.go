@@ -5,8 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/c9s-lab/c9s/pkg/topology"
 	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
 func newExplain(world IO) *cobra.Command {

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/render"
-	"go.yaml.in/yaml/v3"
 )
 
 // folderState is what an earlier render left in a folder that the next one keeps.
@@ -39,7 +39,7 @@ func readFolder(dir string) (folderState, error) {
 		data []byte
 	}
 	err := eachDocument(filepath.Join(dir, "lab.yaml"), func(d document) {
-		if d.Kind == "ConfigMap" && strings.HasPrefix(d.Metadata.Name, render.AllocationsName(0)) {
+		if d.Kind == "ConfigMap" && strings.HasPrefix(d.Metadata.Name, contract.AllocationsName(0)) {
 			state.lab = d.Metadata.Annotations[contract.AnnotationLabName]
 			for _, text := range d.Data {
 				parts = append(parts, struct {
@@ -63,7 +63,7 @@ func readFolder(dir string) (folderState, error) {
 		for i, p := range parts {
 			all[i] = p.data
 		}
-		a, err := render.JoinAllocations(all...)
+		a, err := lab.JoinAllocations(all...)
 		if err != nil {
 			return state, fmt.Errorf("reading the allocations of the last render in %s: %w", dir, err)
 		}
@@ -72,7 +72,7 @@ func readFolder(dir string) (folderState, error) {
 	_, missing := os.Stat(filepath.Join(dir, contract.FolderList))
 	state.lost = len(parts) == 0 && missing == nil
 	err = eachDocument(filepath.Join(dir, "secrets", "lab.yaml"), func(d document) {
-		if d.Kind == "Secret" && d.Metadata.Name == render.WireKeySecret {
+		if d.Kind == "Secret" && d.Metadata.Name == contract.WireKeySecret {
 			for _, text := range d.Data {
 				state.wireKey, _ = base64.StdEncoding.DecodeString(text)
 			}

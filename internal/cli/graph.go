@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/c9s-lab/c9s/pkg/graph"
 	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/pkg/graph"
 )
 
 func newGraph(world IO) *cobra.Command {

@@ -18,7 +18,7 @@ import (
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -88,7 +88,7 @@ func (p *progress) lab(name, namespace, context string) {
 	fmt.Fprintf(p.world.Err, "lab %s in namespace %s%s\n", show.Cell(name), namespace, where)
 }
 
-func objectName(o *render.Object) string {
+func objectName(o *manifest.Object) string {
 	name := ""
 	if m, err := meta.Accessor(o.Object); err == nil {
 		name = m.GetName()

@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	"github.com/c9s-lab/c9s/internal/cli/show"
+	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/spf13/cobra"
@@ -156,7 +158,7 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 		if err := f.applyOverlay(out); err != nil {
 			return fail(err)
 		}
-		if problems := render.Check(out.Objects); hasErrors(problems) {
+		if problems := apicheck.Check(out.Objects); hasErrors(problems) {
 			report(world, problems)
 			fmt.Fprintf(world.Err, "with the overlay: %s; nothing was written\n", summary(problems))
 			return errFailed
@@ -246,7 +248,7 @@ func standInImages(l *lab.Lab, plans map[string]*plan.Plan, rules []render.Image
 		}
 		for i := range plans[n.Name].Containers {
 			container := &plans[n.Name].Containers[i]
-			if render.LegalImage(render.MapImage(rules, container.Image)) {
+			if apicheck.LegalImage(render.MapImage(rules, container.Image)) {
 				continue
 			}
 			diags.Warnf(compile.CodeFilePlaceholder, n.Pos, "set an image before you deploy",
@@ -286,11 +288,11 @@ func (f *labFlags) imageRules() ([]render.ImageRule, error) {
 }
 
 func (f *renderFlags) applyOverlay(out *render.Output) error {
-	files, err := render.Folder(out)
+	files, err := manifest.Folder(out.Objects)
 	if err != nil {
 		return err
 	}
-	objects, err := render.ApplyOverlay(files, f.overlay)
+	objects, err := manifest.ApplyOverlay(files, f.overlay)
 	if err != nil {
 		return err
 	}
@@ -302,9 +304,9 @@ func (f *renderFlags) applyOverlay(out *render.Output) error {
 func (f *renderFlags) writeStream(world IO, out *render.Output) error {
 	objects := out.Objects
 	if !f.withSecrets {
-		objects = slices.DeleteFunc(slices.Clone(objects), func(o render.Object) bool { return o.Secret })
+		objects = slices.DeleteFunc(slices.Clone(objects), func(o manifest.Object) bool { return o.Secret })
 	}
-	if err := render.WriteStream(show.Document(world.Out), objects, render.Format(f.format)); err != nil {
+	if err := manifest.WriteStream(show.Document(world.Out), objects, manifest.Format(f.format)); err != nil {
 		return fail(err)
 	}
 	if left := len(out.Objects) - len(objects); left > 0 {
@@ -317,11 +319,11 @@ func (f *renderFlags) writeStream(world IO, out *render.Output) error {
 
 // writeFolder writes to a folder and says what changed there.
 func (f *renderFlags) writeFolder(world IO, out *render.Output) error {
-	files, err := render.Folder(out)
+	files, err := manifest.Folder(out.Objects)
 	if err != nil {
 		return fail(err)
 	}
-	result, err := render.WriteFolder(f.output, files)
+	result, err := manifest.WriteFolder(f.output, files)
 	if err != nil {
 		return fail(err)
 	}

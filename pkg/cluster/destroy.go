@@ -19,7 +19,6 @@ import (
 
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
@@ -44,7 +43,7 @@ const killAfter = 1
 // kept with the data: what the next deploy reads back.
 func kept(kind, name string) bool {
 	return kind == "PersistentVolumeClaim" || kind == "Secret" ||
-		kind == "ConfigMap" && (name == InventoryName || strings.HasPrefix(name, render.AllocationsName(0)))
+		kind == "ConfigMap" && (name == InventoryName || strings.HasPrefix(name, contract.AllocationsName(0)))
 }
 
 // What a lab has in a cluster, in the order in which it is removed: what runs, each
@@ -253,7 +252,7 @@ func grace(pods []*metav1.PartialObjectMetadata) time.Duration {
 
 // lost names the Pods that do not end, and where they are.
 func (d *destruction) lost(ctx context.Context) error {
-	list, err := d.client.Typed.CoreV1().Pods(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelLab + "=" + render.LabelValue(d.lab.Name)})
+	list, err := d.client.Typed.CoreV1().Pods(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelLab + "=" + contract.LabelValue(d.lab.Name)})
 	if err != nil {
 		return fmt.Errorf("some Pods do not end, and cannot be named: %w", err)
 	}

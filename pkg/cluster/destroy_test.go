@@ -18,7 +18,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/render"
 )
 
 // metaOf is an object's metadata; lab "" for one that c9s did not make.
@@ -61,7 +60,7 @@ func goneAfter(o runtime.Object) clienttesting.ReactionFunc {
 func labIn(lab string) []runtime.Object {
 	return []runtime.Object{
 		metaOf("Deployment", "r1", lab), metaOf("ReplicaSet", "r1-5", lab), metaOf("Pod", "r1-5-x", lab),
-		metaOf("Service", "r1", lab), metaOf("ConfigMap", contract.DirectoryName(0), lab), metaOf("ConfigMap", render.AllocationsName(0), lab),
+		metaOf("Service", "r1", lab), metaOf("ConfigMap", contract.DirectoryName(0), lab), metaOf("ConfigMap", contract.AllocationsName(0), lab),
 		metaOf("Secret", "key", lab), metaOf("PersistentVolumeClaim", "r1-data", lab),
 		metaOf("ConfigMap", "kube-root-ca.crt", ""), metaOf("ServiceAccount", "default", ""),
 	}

@@ -55,7 +55,7 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 		if name := cm.Annotations[contract.AnnotationLabName]; name != "" {
 			out.Lab = name
 		}
-		if strings.HasPrefix(cm.Name, render.AllocationsName(0)) {
+		if strings.HasPrefix(cm.Name, contract.AllocationsName(0)) {
 			for _, text := range cm.Data {
 				parts[cm.Name] = []byte(text)
 			}
@@ -66,7 +66,7 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 		for _, name := range slices.Sorted(maps.Keys(parts)) {
 			all = append(all, parts[name])
 		}
-		a, err := render.JoinAllocations(all...)
+		a, err := lab.JoinAllocations(all...)
 		if err != nil {
 			return out, fmt.Errorf("reading the allocations in namespace %s: %w", namespace, err)
 		}
@@ -87,9 +87,9 @@ func (c *Client) readSecrets(ctx context.Context, namespace string, out *Existin
 	for _, s := range secrets.Items {
 		cert := render.Certificate{CA: s.Data["ca.crt"], Cert: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}
 		switch {
-		case s.Name == render.WireKeySecret:
+		case s.Name == contract.WireKeySecret:
 			out.WireKey = s.Data["key"]
-		case s.Name == render.CASecret:
+		case s.Name == contract.CASecret:
 			out.CA = &cert
 		case s.Type == corev1.SecretTypeTLS:
 			out.Certificates[s.Name] = cert

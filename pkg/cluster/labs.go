@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
@@ -55,7 +54,7 @@ func labsOf(list []metav1.PartialObjectMetadata) []Found {
 	for i := range list {
 		cm := &list[i]
 		directory := cm.Name == contract.DirectoryName(0)
-		if !directory && cm.Name != render.AllocationsName(0) {
+		if !directory && cm.Name != contract.AllocationsName(0) {
 			continue
 		}
 		key := [2]string{cm.Annotations[contract.AnnotationLabName], cm.Namespace}

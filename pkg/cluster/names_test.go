@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/render"
 )
 
 func testNodes() []Node {
@@ -171,9 +170,9 @@ func TestLabsOf(t *testing.T) {
 		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Annotations: map[string]string{contract.AnnotationLabName: lab}}}
 	}
 	got := labsOf([]metav1.PartialObjectMetadata{
-		cm(render.AllocationsName(0), "dc", "a"), cm(contract.DirectoryName(0), "dc", "a"), cm(contract.DirectoryName(1), "dc", "a"),
-		cm(contract.DirectoryName(0), "wan", "b"), cm(render.AllocationsName(0), "wan", "b"),
-		cm(render.AllocationsName(0), "kept", "c"), cm("c9s-status", "kept", "c"),
+		cm(contract.AllocationsName(0), "dc", "a"), cm(contract.DirectoryName(0), "dc", "a"), cm(contract.DirectoryName(1), "dc", "a"),
+		cm(contract.DirectoryName(0), "wan", "b"), cm(contract.AllocationsName(0), "wan", "b"),
+		cm(contract.AllocationsName(0), "kept", "c"), cm("c9s-status", "kept", "c"),
 	})
 	want := []Found{{Name: "dc", Namespace: "a"}, {Name: "kept", Namespace: "c", DataOnly: true}, {Name: "wan", Namespace: "b"}}
 	if !slices.Equal(got, want) {

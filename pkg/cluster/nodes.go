@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -48,7 +47,7 @@ func (c *Client) Nodes(ctx context.Context, lab Found) ([]Node, error) {
 
 // nodeSelector meets the Deployments and Pods of a lab's nodes.
 func nodeSelector(lab string) string {
-	return labels.Set{contract.LabelLab: render.LabelValue(lab), contract.LabelComponent: contract.ComponentNode}.String()
+	return labels.Set{contract.LabelLab: contract.LabelValue(lab), contract.LabelComponent: contract.ComponentNode}.String()
 }
 
 // nodesOf reads the nodes of one Deployment from its annotations.

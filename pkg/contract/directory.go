@@ -52,17 +52,10 @@ type Addresses struct {
 const DirectoryParts = 4
 
 // DirectoryName returns the name of the ConfigMap with part i, 0-based.
-func DirectoryName(i int) string { return "c9s-directory" + part(i) }
+func DirectoryName(i int) string { return numbered("c9s-directory", i) }
 
 // DirectoryKey returns the key of part i's JSON.
-func DirectoryKey(i int) string { return "directory" + part(i) + ".json" }
+func DirectoryKey(i int) string { return numbered("directory", i) + ".json" }
 
 // HostsKey returns the key of part i's lines of a hosts file.
-func HostsKey(i int) string { return "hosts" + part(i) }
-
-func part(i int) string {
-	if i == 0 {
-		return ""
-	}
-	return "-" + string(rune('0'+i))
-}
+func HostsKey(i int) string { return numbered("hosts", i) }

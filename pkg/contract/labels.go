@@ -14,6 +14,9 @@ const (
 	LabelComponent = "c9s.dev/component"
 )
 
+// LabelKVM is a label of workers, "true" if /dev/kvm exists.
+const LabelKVM = "c9s.dev/kvm"
+
 // Values of LabelComponent.
 const (
 	ComponentNode       = "node"

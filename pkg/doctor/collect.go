@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
@@ -137,7 +136,7 @@ func (c Collector) pods(ctx context.Context, n Needs) ([]corev1.Pod, error) {
 			return nil, err
 		}
 		for _, p := range list.Items {
-			if p.Namespace != c.Namespace || p.Labels[contract.LabelLab] != render.LabelValue(n.Lab) {
+			if p.Namespace != c.Namespace || p.Labels[contract.LabelLab] != contract.LabelValue(n.Lab) {
 				out = append(out, p)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/sidecar/probe"
 )
@@ -45,7 +46,7 @@ func TestNeedsOfALab(t *testing.T) {
 	}
 	out := &render.Output{Lab: "demo"}
 	for _, o := range objects {
-		out.Objects = append(out.Objects, render.Object{Object: o})
+		out.Objects = append(out.Objects, manifest.Object{Object: o})
 	}
 	n := Of(out)
 	if n.Lab != "demo" || len(n.Rules) != 1 {

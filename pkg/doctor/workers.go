@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
-	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/sidecar/probe"
 )
 
@@ -110,7 +110,7 @@ func checkDevices(f Facts, n Needs) []Check {
 	if f.WorkersErr != nil {
 		return nil
 	}
-	out := checkDevice(f, n, "/dev/kvm", probe.KVM, func(p Pod) bool { return p.KVM }, "turn on (nested) virtualisation there, and label the workers that have it "+render.LabelKVM+"=true")
+	out := checkDevice(f, n, "/dev/kvm", probe.KVM, func(p Pod) bool { return p.KVM }, "turn on (nested) virtualisation there, and label the workers that have it "+contract.LabelKVM+"=true")
 	return append(out, checkDevice(f, n, "/dev/net/tun", probe.TUN, func(p Pod) bool { return p.TUN }, "load the kernel module tun there")...)
 }
 
@@ -155,7 +155,7 @@ func checkDevice(f Facts, n Needs, path string, feature probe.Feature, wants fun
 	case len(unknown) > 0 && n.Lab == "":
 		return nil // nobody asks for it, and no label tells
 	case len(unknown) > 0:
-		c.Result, c.Found, c.Remedy = Warning, "no label tells of it"+whom, "look with --probe, and label the workers that have it "+render.LabelKVM+"=true"
+		c.Result, c.Found, c.Remedy = Warning, "no label tells of it"+whom, "look with --probe, and label the workers that have it "+contract.LabelKVM+"=true"
 		if feature != probe.KVM {
 			c.Remedy = "look with --probe"
 		}
@@ -166,7 +166,7 @@ func checkDevice(f Facts, n Needs, path string, feature probe.Feature, wants fun
 }
 
 // kvmLabels tell of KVM: c9s' own, and node-feature-discovery's.
-var kvmLabels = []string{render.LabelKVM, "feature.node.kubernetes.io/cpu-cpuid.VMX", "feature.node.kubernetes.io/cpu-cpuid.SVM"}
+var kvmLabels = []string{contract.LabelKVM, "feature.node.kubernetes.io/cpu-cpuid.VMX", "feature.node.kubernetes.io/cpu-cpuid.SVM"}
 
 func hasDevice(f Facts, w *corev1.Node, feature probe.Feature) (has, known bool) {
 	if p, ok := f.Probes[w.Name]; ok && p.Err == nil {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/probe"
 )
 
@@ -134,7 +134,7 @@ func TestDevices(t *testing.T) {
 		"containers need none":   {lab(pod("R1", "1m", "1Mi")), nil, nil},
 		"any lab, nothing known": {Any(), nil, nil},
 		"unknown":                {lab(vm), nil, []expect{{"/dev/kvm", Warning, "no label tells of it; needed by VM1"}, {"/dev/net/tun", Warning, "no label"}}},
-		"labelled":               {lab(vm), func(f *Facts) { f.Workers = []corev1.Node{worker("n1", labelled(render.LabelKVM, "true"))} }, []expect{{"/dev/kvm", OK, "every worker"}, {"/dev/net/tun", Warning, "no label"}}},
+		"labelled":               {lab(vm), func(f *Facts) { f.Workers = []corev1.Node{worker("n1", labelled(contract.LabelKVM, "true"))} }, []expect{{"/dev/kvm", OK, "every worker"}, {"/dev/net/tun", Warning, "no label"}}},
 		"labelled, by others":    {Any(), func(f *Facts) { f.Workers[0].Labels["feature.node.kubernetes.io/cpu-cpuid.VMX"] = "true" }, []expect{{"/dev/kvm", Warning, "it is on n1, and not known to be on n2"}}},
 		"probed, everywhere":     {lab(vm), func(f *Facts) { f.Probes = map[string]Probe{"n1": answers(1500), "n2": answers(1500)} }, []expect{{"/dev/kvm", OK, ""}, {"/dev/net/tun", OK, ""}}},
 		"probed, nowhere": {lab(vm), func(f *Facts) {
@@ -144,7 +144,7 @@ func TestDevices(t *testing.T) {
 			f.Probes = map[string]Probe{"n1": answers(1500, probe.KVM), "n2": answers(1500, probe.KVM)}
 		}, []expect{{"/dev/kvm", Warning, "no worker has it"}, {"/dev/net/tun", OK, ""}}},
 		"the probe beats the label": {lab(vm), func(f *Facts) {
-			f.Workers = []corev1.Node{worker("n1", labelled(render.LabelKVM, "true"))}
+			f.Workers = []corev1.Node{worker("n1", labelled(contract.LabelKVM, "true"))}
 			f.Probes = map[string]Probe{"n1": answers(1500, probe.KVM)}
 		}, []expect{{"/dev/kvm", Problem, "no worker"}, {"/dev/net/tun", OK, ""}}},
 	} {

@@ -1,16 +1,52 @@
 package lab
 
-// AllocationsVersion names the shape of Allocations in JSON.
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+)
+
+// AllocationsVersion is the version of Allocations in JSON.
 const AllocationsVersion = "c9s.dev/allocations/v1"
 
-// Allocations are the values that were taken from pools, by pool and owner. They
-// are written with the output under a fixed name and read back by the next
-// compile, so that an edit never changes what another owner has.
+// Allocations holds the values that were allocated from pools, by pool and owner.
+// They are written with the output under a fixed name, and the next compile reads
+// them back, so that an edit never changes another owner's values.
 type Allocations struct {
 	Version string `json:"version"`
 	// Pools maps a pool ("mgmt-ipv4", "mgmt-ipv6", "index", "wire", "mac") to
 	// owner -> value in text form.
 	Pools map[string]map[string]string `json:"pools"`
-	// Released holds values whose owner is gone and which are kept back.
+	// Released holds retained values whose owner is gone.
 	Released map[string]map[string]string `json:"released,omitempty"`
+}
+
+// JoinAllocations merges the parts of the allocations ConfigMaps, in any order.
+func JoinAllocations(parts ...[]byte) (Allocations, error) {
+	var out Allocations
+	for _, data := range parts {
+		var part Allocations
+		if err := json.Unmarshal(data, &part); err != nil {
+			return Allocations{}, fmt.Errorf("reading allocations: %w", err)
+		}
+		if part.Version != AllocationsVersion {
+			return Allocations{}, fmt.Errorf("reading allocations: version %q, this c9s reads %q", part.Version, AllocationsVersion)
+		}
+		out.Version = part.Version
+		mergePools(&out.Pools, part.Pools)
+		mergePools(&out.Released, part.Released)
+	}
+	return out, nil
+}
+
+func mergePools(into *map[string]map[string]string, from map[string]map[string]string) {
+	for pool, claims := range from {
+		if *into == nil {
+			*into = map[string]map[string]string{}
+		}
+		if (*into)[pool] == nil {
+			(*into)[pool] = map[string]string{}
+		}
+		maps.Copy((*into)[pool], claims)
+	}
 }

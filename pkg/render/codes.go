@@ -20,12 +20,8 @@ const (
 	CodeSysctlConflict diag.Code = "sysctl-conflict"
 	// CodeUser: a user by name, where Kubernetes takes numbers.
 	CodeUser diag.Code = "user-not-numeric"
-	// CodePIDMode: the process namespace of something outside the Pod.
-	CodePIDMode diag.Code = "pid-mode-unsupported"
 	// CodeHostNetwork: network-mode host and links, or waiting for others, at once.
 	CodeHostNetwork diag.Code = "host-network-unsupported"
-	// CodeSecurityOpt: a security option without a counterpart.
-	CodeSecurityOpt diag.Code = "security-opt-unsupported"
 	// CodeTmpfsOption: a tmpfs option without a counterpart.
 	CodeTmpfsOption diag.Code = "tmpfs-option-ignored"
 	// CodeDevice: a device that an unprivileged container may not open.
@@ -58,46 +54,6 @@ const (
 	CodeStagedSize diag.Code = "staged-files-large"
 )
 
-// Codes of Check: the API server's own rules.
-const (
-	// CodeName: a name that the API does not take.
-	CodeName diag.Code = "object-name-illegal"
-	// CodeLabel: a label or an annotation that the API does not take.
-	CodeLabel diag.Code = "label-illegal"
-	// CodeSize: an object of over 1 MiB.
-	CodeSize diag.Code = "object-too-large"
-	// CodeApplySize: an object that client-side apply cannot carry.
-	CodeApplySize diag.Code = "object-needs-server-side-apply"
-	// CodeDuplicate: two objects with one kind and name.
-	CodeDuplicate diag.Code = "object-twice"
-	// CodeReference: an object or a volume that is referred to does not exist.
-	CodeReference diag.Code = "reference-missing"
-	// CodeMountPath: two mounts at one path, or an illegal path.
-	CodeMountPath diag.Code = "mount-path-illegal"
-	// CodePort: an illegal or doubled port.
-	CodePort diag.Code = "port-illegal"
-	// CodeContainerName: an illegal or doubled container name.
-	CodeContainerName diag.Code = "container-name-illegal"
-	// CodeEnvName: an environment variable's name that the API does not take.
-	CodeEnvName diag.Code = "env-name-illegal"
-	// CodeSelector: a selector that does not find its own Pod.
-	CodeSelector diag.Code = "selector-mismatch"
-	// CodeProbe: a probe that the API does not take.
-	CodeProbe diag.Code = "probe-illegal"
-	// CodeResources: requests above limits, or a negative quantity.
-	CodeResources diag.Code = "resources-illegal"
-	// CodeKey: a key of a ConfigMap or Secret that the API does not take.
-	CodeKey diag.Code = "data-key-illegal"
-	// CodeHostname: a Pod hostname that the API does not take.
-	CodeHostname diag.Code = "hostname-illegal"
-	// CodeImage: an image reference with white space or without a name.
-	CodeImage diag.Code = "image-illegal"
-	// CodeVolume: an illegal or doubled volume.
-	CodeVolume diag.Code = "volume-illegal"
-	// CodeEncode: an object that cannot be written as JSON.
-	CodeEncode diag.Code = "object-not-encodable"
-)
-
 var codes = map[diag.Code]string{
 	CodePlanMissing:       "there is no plan for a node: a fault of the caller",
 	CodeUnknownNode:       "the node that the output is limited to does not exist",
@@ -105,9 +61,7 @@ var codes = map[diag.Code]string{
 	CodeSysctl:            "the sysctl belongs to the whole worker, not to a Pod",
 	CodeSysctlConflict:    "nodes that share a Pod want different values of one sysctl",
 	CodeUser:              "Kubernetes runs containers under numeric users only",
-	CodePIDMode:           "the process namespace of another Pod cannot be joined",
 	CodeHostNetwork:       "a node in the worker's network namespace cannot have links or wait for other nodes",
-	CodeSecurityOpt:       "the security option has no counterpart in Kubernetes and is ignored",
 	CodeTmpfsOption:       "a tmpfs option has no counterpart in Kubernetes and is ignored",
 	CodeDevice:            "the worker's device control group keeps an unprivileged container from opening the device",
 	CodeVolumeEmpty:       "a volume starts empty; the image's files at its path are not copied into it",
@@ -123,24 +77,6 @@ var codes = map[diag.Code]string{
 	CodeLinkEnds:          "a link has not two ends: a fault of compile",
 	CodeDirectorySize:     "the lab has more nodes than its directory can hold",
 	CodeStagedSize:        "very large files are staged through ConfigMaps",
-	CodeName:              "the API does not accept an object's name",
-	CodeLabel:             "the API does not accept a label or an annotation",
-	CodeSize:              "an object is larger than 1 MiB",
-	CodeApplySize:         "an object is too large for kubectl's client-side apply",
-	CodeDuplicate:         "two objects have the same kind and name",
-	CodeReference:         "an object refers to something that does not exist",
-	CodeMountPath:         "the API does not accept a mount path, or it is used twice",
-	CodePort:              "the API does not accept a port, or it is used twice",
-	CodeContainerName:     "the API does not accept a container's name, or it is used twice",
-	CodeEnvName:           "the API does not accept the name of an environment variable",
-	CodeSelector:          "a selector does not match its Pods",
-	CodeProbe:             "the API does not accept a probe",
-	CodeResources:         "the API does not accept requests or limits",
-	CodeKey:               "the API does not accept a key of a ConfigMap or Secret",
-	CodeHostname:          "the API does not accept a Pod's hostname",
-	CodeImage:             "an image reference is empty or has white space",
-	CodeVolume:            "the API does not accept a volume, or its name is used twice",
-	CodeEncode:            "an object cannot be written as JSON: a fault of c9s or of an overlay",
 }
 
 // Codes returns every code of this package with what it means.

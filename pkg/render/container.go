@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
@@ -60,7 +61,7 @@ func (p *podRenderer) withoutHelper(m member, mounts []corev1.VolumeMount) []cor
 				pos = own.Pos
 			}
 		}
-		p.diags.Errorf(CodeMountPath, pos, "choose another target", "node %q has something at %s, and c9s keeps its helper in %s", m.node.Name, target, contract.HelperDir)
+		p.diags.Errorf(apicheck.CodeMountPath, pos, "choose another target", "node %q has something at %s, and c9s keeps its helper in %s", m.node.Name, target, contract.HelperDir)
 		return true
 	})
 }
@@ -202,7 +203,7 @@ func (p *podRenderer) deviceMounts(m member, i int, privileged bool) []corev1.Vo
 	}
 	for _, d := range p.devices(m, i, privileged) {
 		if free(d.target) {
-			name := p.volumes.add("device/"+d.source, "host-"+slug(d.source, 50), hostPath(d.source, corev1.HostPathCharDev))
+			name := p.volumes.add("device/"+d.source, "host-"+contract.Slug(d.source, 50), hostPath(d.source, corev1.HostPathCharDev))
 			out = append(out, corev1.VolumeMount{Name: name, MountPath: d.target})
 		}
 	}
@@ -214,15 +215,15 @@ func (p *podRenderer) deviceMounts(m member, i int, privileged bool) []corev1.Vo
 // the Pod has several.
 func (p *podRenderer) scoped(m member, i int, target string) string {
 	if len(p.members) == 1 && len(m.containers) == 1 {
-		return slug(target, 50)
+		return contract.Slug(target, 50)
 	}
-	return slug(m.containers[i]+target, 50)
+	return contract.Slug(m.containers[i]+target, 50)
 }
 
 func (p *podRenderer) planMount(m member, i int, mount plan.Mount) corev1.VolumeMount {
 	switch {
 	case mount.HostPath != "":
-		name := p.volumes.add("host/"+mount.HostPath, "host-"+slug(mount.HostPath, 50), hostPath(mount.HostPath, corev1.HostPathUnset))
+		name := p.volumes.add("host/"+mount.HostPath, "host-"+contract.Slug(mount.HostPath, 50), hostPath(mount.HostPath, corev1.HostPathUnset))
 		return corev1.VolumeMount{Name: name, MountPath: mount.Target, ReadOnly: mount.ReadOnly}
 	case mount.Volume != "":
 		p.warnVolume(m.node, mount)

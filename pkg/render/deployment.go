@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
@@ -101,7 +102,7 @@ func (p *podRenderer) topologyLabels() string {
 func (p *podRenderer) podSpec(s staged) corev1.PodSpec {
 	spec := corev1.PodSpec{
 		Hostname:                      p.primary.ID,
-		ServiceAccountName:            NodeServiceAccount,
+		ServiceAccountName:            contract.NodeServiceAccount,
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(int64(gracePeriod)),
@@ -175,10 +176,10 @@ func (p *podRenderer) pidMode(n *lab.Node, spec *corev1.PodSpec) {
 	case other && p.sharesPod(target):
 		spec.ShareProcessNamespace = new(true)
 	case other:
-		p.diags.Errorf(CodePIDMode, n.Pos, "give the node network-mode container:"+target+" as well, so that both share a Pod",
+		p.diags.Errorf(apicheck.CodePIDMode, n.Pos, "give the node network-mode container:"+target+" as well, so that both share a Pod",
 			"node %q wants the process namespace of %q, which is in another Pod", n.Name, target)
 	default:
-		p.diags.Errorf(CodePIDMode, n.Pos, "use host or container:<node>", "node %q has pid-mode %q", n.Name, n.PIDMode)
+		p.diags.Errorf(apicheck.CodePIDMode, n.Pos, "use host or container:<node>", "node %q has pid-mode %q", n.Name, n.PIDMode)
 	}
 }
 

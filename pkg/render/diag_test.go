@@ -7,8 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/pkg/apicheck"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -29,14 +32,14 @@ func TestDiagnostics(t *testing.T) {
 		}, CodeSysctl, true},
 		{"user by name", func(l *testLab, n *lab.Node, p *plan.Plan) { p.Containers[0].User = "frr" }, CodeUser, true},
 		{"group by name", func(l *testLab, n *lab.Node, p *plan.Plan) { p.Containers[0].User = "0:frr" }, CodeUser, true},
-		{"processes of another Pod", func(l *testLab, n *lab.Node, p *plan.Plan) { n.PIDMode = "container:r2" }, CodePIDMode, true},
-		{"unknown pid-mode", func(l *testLab, n *lab.Node, p *plan.Plan) { n.PIDMode = "private" }, CodePIDMode, true},
+		{"processes of another Pod", func(l *testLab, n *lab.Node, p *plan.Plan) { n.PIDMode = "container:r2" }, apicheck.CodePIDMode, true},
+		{"unknown pid-mode", func(l *testLab, n *lab.Node, p *plan.Plan) { n.PIDMode = "private" }, apicheck.CodePIDMode, true},
 		{"worker's network and a link", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			n.NetworkMode = lab.NetworkHost
 			l.link(lab.LinkVeth, "r1:eth1", "r2:eth1")
 		}, CodeHostNetwork, true},
-		{"seccomp profile", func(l *testLab, n *lab.Node, p *plan.Plan) { n.SecurityOpts = []string{"seccomp=/p.json"} }, CodeSecurityOpt, false},
-		{"no new privileges, privileged", func(l *testLab, n *lab.Node, p *plan.Plan) { n.SecurityOpts = []string{"no-new-privileges"} }, CodeSecurityOpt, false},
+		{"seccomp profile", func(l *testLab, n *lab.Node, p *plan.Plan) { n.SecurityOpts = []string{"seccomp=/p.json"} }, apicheck.CodeSecurityOpt, false},
+		{"no new privileges, privileged", func(l *testLab, n *lab.Node, p *plan.Plan) { n.SecurityOpts = []string{"no-new-privileges"} }, apicheck.CodeSecurityOpt, false},
 		{"tmpfs option", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			p.Containers[0].Tmpfs = map[string]string{"/run": "noexec"}
 		}, CodeTmpfsOption, false},
@@ -90,38 +93,38 @@ func TestDiagnostics(t *testing.T) {
 		{"a veth with one end", func(l *testLab, n *lab.Node, p *plan.Plan) { l.link(lab.LinkVeth, "r1:eth1") }, CodeLinkEnds, true},
 		{"mount twice", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			p.Containers[0].Mounts = []plan.Mount{{Target: "/a", Path: "x"}, {Target: "/a/", Path: "y"}}
-		}, CodeMountPath, true},
-		{"a node called like another's Service", func(l *testLab, n *lab.Node, p *plan.Plan) { l.node("r1-wire", "linux") }, CodeDuplicate, true},
-		{"a digit first", func(l *testLab, n *lab.Node, p *plan.Plan) { l.node("1", "linux") }, CodeName, true},
-		{"no image", func(l *testLab, n *lab.Node, p *plan.Plan) { p.Containers[0].Image = "" }, CodeImage, true},
-		{"variable with =", func(l *testLab, n *lab.Node, p *plan.Plan) { p.Containers[0].Env = map[string]string{"A=B": "c"} }, CodeEnvName, true},
+		}, apicheck.CodeMountPath, true},
+		{"a node called like another's Service", func(l *testLab, n *lab.Node, p *plan.Plan) { l.node("r1-wire", "linux") }, apicheck.CodeDuplicate, true},
+		{"a digit first", func(l *testLab, n *lab.Node, p *plan.Plan) { l.node("1", "linux") }, apicheck.CodeName, true},
+		{"no image", func(l *testLab, n *lab.Node, p *plan.Plan) { p.Containers[0].Image = "" }, apicheck.CodeImage, true},
+		{"variable with =", func(l *testLab, n *lab.Node, p *plan.Plan) { p.Containers[0].Env = map[string]string{"A=B": "c"} }, apicheck.CodeEnvName, true},
 		{"request above limit", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			n.Policy.Resources = &corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{"cpu": quantity("2")}, Limits: corev1.ResourceList{"cpu": quantity("1")},
 			}
-		}, CodeResources, true},
+		}, apicheck.CodeResources, true},
 		{"resource of no domain", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			n.Policy.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{"gpu": quantity("1")}}
-		}, CodeResources, true},
+		}, apicheck.CodeResources, true},
 		{"half a device", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			one := corev1.ResourceList{"example.org/gpu": quantity("500m")}
 			n.Policy.Resources = &corev1.ResourceRequirements{Limits: one, Requests: one}
-		}, CodeResources, true},
+		}, apicheck.CodeResources, true},
 		{"device without a limit", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			n.Policy.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{"example.org/gpu": quantity("1")}}
-		}, CodeResources, true},
+		}, apicheck.CodeResources, true},
 		{"affinity's operator", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			n.Policy.Affinity = nodeAffinity(corev1.NodeSelectorRequirement{Key: "a", Operator: "Is", Values: []string{"b"}})
-		}, CodeSelector, true},
+		}, apicheck.CodeSelector, true},
 		{"affinity's values", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			n.Policy.Affinity = nodeAffinity(corev1.NodeSelectorRequirement{Key: "a", Operator: corev1.NodeSelectorOpExists, Values: []string{"b"}})
-		}, CodeSelector, true},
+		}, apicheck.CodeSelector, true},
 		{"affinity's topology", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			n.Policy.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1}},
 			}}
-		}, CodeSelector, true},
-		{"empty probe", func(l *testLab, n *lab.Node, p *plan.Plan) { n.Policy.Liveness = &corev1.Probe{} }, CodeProbe, true},
+		}, apicheck.CodeSelector, true},
+		{"empty probe", func(l *testLab, n *lab.Node, p *plan.Plan) { n.Policy.Liveness = &corev1.Probe{} }, apicheck.CodeProbe, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -138,7 +141,7 @@ func TestDiagnostics(t *testing.T) {
 					if (d.Severity == diag.Error) != test.errors {
 						t.Errorf("severity %s", d.Severity)
 					}
-					if codes[d.Code] == "" {
+					if codes[d.Code] == "" && apicheck.Codes()[d.Code] == "" {
 						t.Errorf("%s is not in Codes", d.Code)
 					}
 					if d.Line == 0 {
@@ -178,7 +181,7 @@ func TestHostname(t *testing.T) {
 	l := newTestLab("names")
 	n, _ := l.node("PE_1", "linux")
 	n.MgmtIPv4 = netip.Addr{}
-	text := string(stream(t, l.mustRender(t).Objects, YAML))
+	text := string(stream(t, l.mustRender(t).Objects, manifest.YAML))
 	for _, want := range []string{"hostname: pe-1\n", `"hostname": "PE_1"`, "c9s.dev/node-name: PE_1\n", "c9s.dev/node: pe-1\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q", want)
@@ -189,7 +192,7 @@ func TestHostname(t *testing.T) {
 // TestCodes: every code is kebab-case and explained.
 func TestCodes(t *testing.T) {
 	for code, text := range Codes() {
-		if string(code) != slug(string(code), 60) || text == "" || strings.HasSuffix(text, ".") {
+		if string(code) != contract.Slug(string(code), 60) || text == "" || strings.HasSuffix(text, ".") {
 			t.Errorf("%s: %q", code, text)
 		}
 	}

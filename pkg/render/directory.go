@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -113,20 +112,6 @@ func (r *renderer) hostNames(n *lab.Node) []string {
 	return out
 }
 
-// AllocationsName is the name of the ConfigMap with part i of the allocations,
-// 0-based; AllocationsKey is the key in it.
-func AllocationsName(i int) string { return numbered("c9s-allocations", i) }
-
-// AllocationsKey is the key of part i.
-func AllocationsKey(i int) string { return numbered("allocations", i) + ".json" }
-
-func numbered(name string, i int) string {
-	if i == 0 {
-		return name
-	}
-	return name + "-" + strconv.Itoa(i)
-}
-
 // allocations returns the ConfigMaps with the lab's allocations: each holds a
 // lab.Allocations with a part of the owners. JoinAllocations reads them back.
 func (r *renderer) allocations() []*corev1.ConfigMap {
@@ -137,7 +122,7 @@ func (r *renderer) allocations() []*corev1.ConfigMap {
 		if err != nil {
 			panic(err) // maps of strings
 		}
-		out[i] = r.labConfigMap(AllocationsName(i), contract.ComponentLab, map[string]string{AllocationsKey(i): string(data) + "\n"})
+		out[i] = r.labConfigMap(contract.AllocationsName(i), contract.ComponentLab, map[string]string{contract.AllocationsKey(i): string(data) + "\n"})
 	}
 	return out
 }
@@ -172,37 +157,6 @@ func splitAllocations(all lab.Allocations) []lab.Allocations {
 	add(all.Pools, func(a *lab.Allocations) *map[string]map[string]string { return &a.Pools })
 	add(all.Released, func(a *lab.Allocations) *map[string]map[string]string { return &a.Released })
 	return parts
-}
-
-// JoinAllocations puts the parts of the allocations ConfigMaps together, in any
-// order.
-func JoinAllocations(parts ...[]byte) (lab.Allocations, error) {
-	var out lab.Allocations
-	for _, data := range parts {
-		var part lab.Allocations
-		if err := json.Unmarshal(data, &part); err != nil {
-			return lab.Allocations{}, fmt.Errorf("reading allocations: %w", err)
-		}
-		if part.Version != lab.AllocationsVersion {
-			return lab.Allocations{}, fmt.Errorf("reading allocations: version %q, this c9s reads %q", part.Version, lab.AllocationsVersion)
-		}
-		out.Version = part.Version
-		mergePools(&out.Pools, part.Pools)
-		mergePools(&out.Released, part.Released)
-	}
-	return out, nil
-}
-
-func mergePools(into *map[string]map[string]string, from map[string]map[string]string) {
-	for pool, claims := range from {
-		if *into == nil {
-			*into = map[string]map[string]string{}
-		}
-		if (*into)[pool] == nil {
-			(*into)[pool] = map[string]string{}
-		}
-		maps.Copy((*into)[pool], claims)
-	}
 }
 
 func (r *renderer) labConfigMap(name, component string, data map[string]string) *corev1.ConfigMap {

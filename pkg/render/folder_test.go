@@ -9,15 +9,21 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 )
+
+// folderHeader begins every file of a rendered folder.
+const folderHeader = "# Rendered by c9s. Do not edit: the next render replaces this file.\n"
 
 func folderOf(t *testing.T, l *testLab) map[string][]byte {
 	t.Helper()
-	files, err := Folder(l.mustRender(t))
+	files, err := manifest.Folder(l.mustRender(t).Objects)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +45,7 @@ func TestFolder(t *testing.T) {
 		t.Errorf("files %v", names)
 	}
 	for name, data := range files {
-		if !strings.HasPrefix(string(data), fileHeader) {
+		if !strings.HasPrefix(string(data), folderHeader) {
 			t.Errorf("%s has no header", name)
 		}
 		if !strings.HasPrefix(name, "secrets/") && strings.Contains(string(data), "kind: Secret\n") {
@@ -52,7 +58,7 @@ func TestFolder(t *testing.T) {
 // TestKustomize: kustomize itself takes the folder, and loses nothing.
 func TestKustomize(t *testing.T) {
 	out := policy().mustRender(t)
-	files, err := Folder(out)
+	files, err := manifest.Folder(out.Objects)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +72,7 @@ func TestKustomize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := slices.DeleteFunc(slices.Clone(out.Objects), func(o Object) bool { return !o.Secret })
+	secrets := slices.DeleteFunc(slices.Clone(out.Objects), func(o manifest.Object) bool { return !o.Secret })
 	if result.Size() != len(out.Objects)-len(secrets) {
 		t.Errorf("%d objects, want %d", result.Size(), len(out.Objects)-len(secrets))
 	}
@@ -75,7 +81,7 @@ func TestKustomize(t *testing.T) {
 func TestWriteFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	files := folderOf(t, sharedPod())
-	first, err := WriteFolder(dir, files)
+	first, err := manifest.WriteFolder(dir, files)
 	if err != nil || len(first.Written) != len(files) {
 		t.Fatalf("%+v %v", first, err)
 	}
@@ -87,7 +93,7 @@ func TestWriteFolder(t *testing.T) {
 		return info
 	}
 	before := stamp("lab.yaml")
-	again, err := WriteFolder(dir, files)
+	again, err := manifest.WriteFolder(dir, files)
 	if err != nil || len(again.Unchanged) != len(files) || len(again.Written)+len(again.Removed) > 0 {
 		t.Fatalf("%+v %v", again, err)
 	}
@@ -105,7 +111,7 @@ func TestWriteFolder(t *testing.T) {
 	put("nodes/a.yaml", "edited\n")
 	put("README.md", "mine\n")
 	delete(files, "nodes/c.yaml")
-	third, err := WriteFolder(dir, files)
+	third, err := manifest.WriteFolder(dir, files)
 	if err != nil || !slices.Equal(third.Written, []string{"nodes/a.yaml"}) || !slices.Equal(third.Removed, []string{"nodes/c.yaml"}) {
 		t.Fatalf("%+v %v", third, err)
 	}
@@ -115,10 +121,10 @@ func TestWriteFolder(t *testing.T) {
 
 	// A foreign file in the way: nothing is written.
 	put("nodes/new.yaml", "mine\n")
-	files["nodes/new.yaml"] = []byte(fileHeader + "x: 1\n")
-	files["aaa.yaml"] = []byte(fileHeader)
-	_, err = WriteFolder(dir, files)
-	var foreign *ForeignFileError
+	files["nodes/new.yaml"] = []byte(folderHeader + "x: 1\n")
+	files["aaa.yaml"] = []byte(folderHeader)
+	_, err = manifest.WriteFolder(dir, files)
+	var foreign *manifest.ForeignFileError
 	if !errors.As(err, &foreign) || !slices.Equal(foreign.Files, []string{"nodes/new.yaml"}) {
 		t.Fatalf("%v", err)
 	}
@@ -134,14 +140,14 @@ func TestWriteFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	files["lab.yaml"] = append(files["lab.yaml"], "# more\n"...)
-	if _, err := WriteFolder(dir, files); err != nil {
+	if _, err := manifest.WriteFolder(dir, files); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestWriteFolderSecrets(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := WriteFolder(dir, folderOf(t, policy())); err != nil {
+	if _, err := manifest.WriteFolder(dir, folderOf(t, policy())); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(filepath.Join(dir, "secrets/nodes/vm.yaml"))
@@ -149,33 +155,12 @@ func TestWriteFolderSecrets(t *testing.T) {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
 	// The secrets are gone with the next render that has none.
-	result, err := WriteFolder(dir, folderOf(t, sharedPod()))
+	result, err := manifest.WriteFolder(dir, folderOf(t, sharedPod()))
 	if err != nil || !slices.Contains(result.Removed, "secrets/nodes/vm.yaml") {
 		t.Errorf("%+v %v", result, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "secrets")); err == nil {
 		t.Error("the empty folder is still there")
-	}
-}
-
-// TestWriteFolderLinks: no symbolic link leads out of the folder.
-func TestWriteFolderLinks(t *testing.T) {
-	outside, dir := t.TempDir(), t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(dir, "nodes")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := WriteFolder(dir, map[string][]byte{"nodes/a.yaml": []byte(fileHeader)}); err == nil {
-		t.Error("written through a link")
-	}
-	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
-		t.Error("something is outside")
-	}
-	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, contract.FolderList), []byte("00  ../victim\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := WriteFolder(dir, nil); err == nil {
-		t.Error("a manifest that names files outside is believed")
 	}
 }
 
@@ -197,7 +182,7 @@ func overlay(t *testing.T, files map[string]string) string {
 func TestOverlay(t *testing.T) {
 	l := policy()
 	out := l.mustRender(t)
-	files, err := Folder(out)
+	files, err := manifest.Folder(out.Objects)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +198,7 @@ patches:
 		"extra/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {a: \"1\"}\n",
 		"widget.yaml":   "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {b: 1, a: 2.5}\nstatus: {x: 1}\n",
 	})
-	objs, err := ApplyOverlay(files, dir)
+	objs, err := manifest.ApplyOverlay(files, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,31 +207,31 @@ patches:
 	}
 	groups := map[string]string{}
 	for _, o := range out.Objects {
-		groups[keyOf(&o).kind+keyOf(&o).name] = o.Group
+		groups[keyOf(t, o)] = o.Group
 	}
 	seen := false
 	for _, o := range objs {
-		key := keyOf(&o)
-		if key.kind == "Namespace" {
+		if o.Kind() == "Namespace" {
 			continue
 		}
-		if key.namespace != "elsewhere" {
-			t.Errorf("%s %s is in %s", key.kind, key.name, key.namespace)
+		key := keyOf(t, o)
+		if ns := o.Object.(metav1.Object).GetNamespace(); ns != "elsewhere" {
+			t.Errorf("%s is in %s", key, ns)
 		}
-		if want, ok := groups[key.kind+key.name]; ok && want != o.Group {
-			t.Errorf("%s %s is in %s, was in %s", key.kind, key.name, o.Group, want)
+		if want, ok := groups[key]; ok && want != o.Group {
+			t.Errorf("%s is in %s, was in %s", key, o.Group, want)
 		}
 		if d, ok := o.Object.(*appsv1.Deployment); ok && d.Name == "vm" {
 			seen = *d.Spec.Template.Spec.TerminationGracePeriodSeconds == 99
 		}
-		if key.kind == "Widget" && (o.Group != "overlay.yaml" || strings.Contains(string(o.json), "status")) {
-			t.Errorf("%s %s", o.Group, o.json)
+		if text := jsonOf(t, o); o.Kind() == "Widget" && (o.Group != "overlay.yaml" || strings.Contains(text, "status")) {
+			t.Errorf("%s %s", o.Group, text)
 		}
 	}
 	if !seen {
 		t.Error("the patch has not reached the Deployment")
 	}
-	for _, d := range Check(objs) {
+	for _, d := range apicheck.Check(objs) {
 		t.Error(d)
 	}
 }
@@ -254,11 +239,11 @@ patches:
 // TestOverlayImplied: without resources, the base is meant, and nothing changes.
 func TestOverlayImplied(t *testing.T) {
 	out := sharedPod().mustRender(t)
-	files, err := Folder(out)
+	files, err := manifest.Folder(out.Objects)
 	if err != nil {
 		t.Fatal(err)
 	}
-	objs, err := ApplyOverlay(files, overlay(t, map[string]string{"kustomization.yml": "commonAnnotations: {a: b}\n"}))
+	objs, err := manifest.ApplyOverlay(files, overlay(t, map[string]string{"kustomization.yml": "commonAnnotations: {a: b}\n"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +271,7 @@ func TestOverlayRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := ApplyOverlay(files, test.dir)
+			_, err := manifest.ApplyOverlay(files, test.dir)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("want %q in %v", test.want, err)
 			}

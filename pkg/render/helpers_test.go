@@ -12,8 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -29,7 +31,7 @@ type testLab struct {
 func newTestLab(name string) *testLab {
 	return &testLab{
 		Lab: &lab.Lab{
-			Version: lab.Version, Name: name, Prefix: "clab", Namespace: slug(name, 63), Source: "topo.clab.yml",
+			Version: lab.Version, Name: name, Prefix: "clab", Namespace: contract.Slug(name, 63), Source: "topo.clab.yml",
 			Mgmt: lab.Mgmt{
 				Network: "clab", MTU: 1500, ExternalAccess: true,
 				IPv4: lab.MgmtFamily{Subnet: netip.MustParsePrefix("172.20.0.0/16"), Gateway: netip.MustParseAddr("172.20.0.1")},
@@ -176,10 +178,10 @@ func diagText(diags []diag.Diagnostic) string {
 	return b.String()
 }
 
-func stream(t testing.TB, objs []Object, format Format) []byte {
+func stream(t testing.TB, objs []manifest.Object, format manifest.Format) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteStream(&b, objs, format); err != nil {
+	if err := manifest.WriteStream(&b, objs, format); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

@@ -9,55 +9,38 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 )
 
-// Names of the objects of a lab as a whole.
-const (
-	// NodeServiceAccount is what node Pods run under; it has no rights.
-	NodeServiceAccount = "c9s-node"
-	// WireKeySecret holds WireKeyKey, the key of the wire's hello.
-	WireKeySecret = "c9s-wire-key"
-	// WireKeyKey is the key in WireKeySecret.
-	WireKeyKey = "key"
-	// CASecret holds the lab's certificate authority.
-	CASecret          = "c9s-ca"
-	networkPolicyName = "c9s-nodes"
-)
-
-const (
-	groupNamespace  = "namespace.yaml"
-	groupLab        = "lab.yaml"
-	groupController = "controller.yaml"
-	groupLabSecrets = "secrets/lab.yaml"
-)
+const networkPolicyName = "c9s-nodes"
 
 // labObjects are the objects that the lab has once.
-func (r *renderer) labObjects(diags *diag.List) []Object {
-	var out []Object
+func (r *renderer) labObjects(diags *diag.List) []manifest.Object {
+	var out []manifest.Object
 	add := func(group string, objs ...apiObject) {
 		for _, o := range objs {
-			out = append(out, Object{Group: group, Object: o, Source: r.lab.Source, Secret: isSecret(o)})
+			out = append(out, manifest.Object{Group: group, Object: o, Source: r.lab.Source, Secret: manifest.IsSecret(o)})
 		}
 	}
 	if ns := r.namespace(); ns != nil {
-		add(groupNamespace, ns)
+		add(manifest.GroupNamespace, ns)
 	}
-	add(groupLab, r.serviceAccount(NodeServiceAccount, contract.ComponentLab))
+	add(manifest.GroupLab, r.serviceAccount(contract.NodeServiceAccount, contract.ComponentLab))
 	if r.opts.WireKey != nil {
-		add(groupLabSecrets, r.wireKey())
+		add(manifest.GroupLabSecrets, r.wireKey())
 	}
 	if ca := r.authority(); ca != nil {
-		add(groupLabSecrets, r.caSecret(ca))
+		add(manifest.GroupLabSecrets, r.caSecret(ca))
 	}
 	for _, cm := range r.directory(diags) {
-		add(groupLab, cm)
+		add(manifest.GroupLab, cm)
 	}
 	for _, cm := range r.allocations() {
-		add(groupLab, cm)
+		add(manifest.GroupLab, cm)
 	}
-	add(groupLab, r.networkPolicy())
+	add(manifest.GroupLab, r.networkPolicy())
 	if !r.opts.NoController {
-		add(groupController, r.controller()...)
+		add(manifest.GroupController, r.controller()...)
 	}
 	return out
 }
@@ -88,9 +71,9 @@ func (r *renderer) serviceAccount(name, component string) *corev1.ServiceAccount
 func (r *renderer) wireKey() *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: r.labMeta(WireKeySecret, contract.ComponentLab),
+		ObjectMeta: r.labMeta(contract.WireKeySecret, contract.ComponentLab),
 		Type:       corev1.SecretTypeOpaque,
-		Data:       map[string][]byte{WireKeyKey: r.opts.WireKey},
+		Data:       map[string][]byte{contract.WireKeyKey: r.opts.WireKey},
 	}
 }
 
@@ -106,7 +89,7 @@ func (r *renderer) authority() *Certificate {
 func (r *renderer) caSecret(ca *Certificate) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: r.labMeta(CASecret, contract.ComponentLab),
+		ObjectMeta: r.labMeta(contract.CASecret, contract.ComponentLab),
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: ca.Cert, corev1.TLSPrivateKeyKey: ca.Key},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -34,7 +35,7 @@ func (p *podRenderer) linksName() string { return p.pod.Name + "-links" }
 
 // linksConfigMap is the Pod's connectivity. It may change under a running Pod.
 func (p *podRenderer) linksConfigMap() *corev1.ConfigMap {
-	data := map[string]string{contract.LinksFile: prettyJSON(p.document(), 2)}
+	data := map[string]string{contract.LinksFile: manifest.PrettyJSON(p.document(), 2)}
 	for _, m := range p.members {
 		if p.countsInterfaces(m) {
 			data[interfaceCountKey(m.node.ID)] = m.plan.Containers[0].Env[interfaceCount]
@@ -134,7 +135,7 @@ func bridgeInterface(name string) string {
 	if legal == name && len(name) <= maxInterfaceName && name != "." && name != ".." {
 		return name
 	}
-	return legal[:min(len(legal), 8)] + "-" + shortDigest(name)[:6]
+	return legal[:min(len(legal), 8)] + "-" + contract.ShortDigest(name)[:6]
 }
 
 // orderedEndpoints are a node's link ends in the order of the plan's interfaces;

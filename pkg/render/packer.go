@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // Limits on the JSON form of an object's data, in bytes. kubectl's client-side
@@ -70,9 +72,9 @@ func (p *packer) put(name string, data []byte, sum [sha256.Size]byte, asBytes bo
 
 // key makes a data key of a path: "config/startup.cfg" is "config_startup.cfg".
 func (p *packer) key(name string) string {
-	key := fit(strings.TrimLeft(legal(name, '_'), "."), maxKey)
+	key := contract.Fit(strings.TrimLeft(contract.Legal(name, '_'), "."), maxKey)
 	if key == "" || p.keys[key] {
-		key = fit(key+"-"+shortDigest(name)[:6], maxKey)
+		key = contract.Fit(key+"-"+contract.ShortDigest(name)[:6], maxKey)
 	}
 	for base, i := key, 2; p.keys[key]; i++ {
 		key = base + "-" + strconv.Itoa(i)
@@ -110,7 +112,7 @@ func (b *bin) digest() string {
 	for _, key := range slices.Sorted(maps.Keys(b.binary)) {
 		parts = append(parts, key, string(b.binary[key]))
 	}
-	return shortDigest(parts...)
+	return contract.ShortDigest(parts...)
 }
 
 // bytes is the data in a Secret's form.

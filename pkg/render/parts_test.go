@@ -10,16 +10,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -81,46 +81,6 @@ func expand(s string) string {
 	return b.String()
 }
 
-// TestEncode compares with encoding/json, but for order and emptiness.
-func TestEncode(t *testing.T) {
-	now := metav1.NewTime(time.Unix(1e9, 0))
-	obj := &appsv1.Deployment{
-		TypeMeta: typeMeta("apps/v1", "Deployment"),
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "a", Labels: map[string]string{"b": "c<d>&\u2028\x01", "a": ""}, DeletionTimestamp: &now,
-			OwnerReferences: []metav1.OwnerReference{{Name: "x", Controller: new(false)}},
-		},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(0)),
-			Strategy: appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromString("10%"))}},
-			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				Overhead:   corev1.ResourceList{"cpu": quantity("1500m"), "memory": quantity("1Gi")},
-				Containers: []corev1.Container{{Name: "c", ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(1)}}}}},
-				Volumes:    []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-			}},
-		},
-	}
-	got, err := encode(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.HasPrefix(got, []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{`)) || !json.Valid(got) {
-		t.Errorf("%s", got)
-	}
-	if !bytes.Contains(got, []byte(`"emptyDir":{}`)) {
-		t.Error("an empty struct behind a pointer is gone")
-	}
-	back := &appsv1.Deployment{}
-	if err := json.Unmarshal(got, back); err != nil {
-		t.Fatal(err)
-	}
-	a, _ := json.Marshal(obj)
-	b, _ := json.Marshal(back)
-	if !bytes.Equal(a, b) {
-		t.Errorf("differs:\n%s\n%s", a, b)
-	}
-}
-
 // TestPacker puts random files in and takes them out again; no object is too
 // large for kubectl's annotation.
 func TestPacker(t *testing.T) {
@@ -156,9 +116,9 @@ func TestPacker(t *testing.T) {
 	all := map[string][]byte{}
 	for i, b := range p.bins {
 		cm := &corev1.ConfigMap{TypeMeta: typeMeta("v1", "ConfigMap"), Data: b.text, BinaryData: b.binary}
-		o := Object{Object: cm}
+		o := manifest.Object{Object: cm}
 		cm.Name = fmt.Sprintf("x-%d", i)
-		for _, d := range Check([]Object{o}) {
+		for _, d := range apicheck.Check([]manifest.Object{o}) {
 			t.Error(d)
 		}
 		for key, text := range b.text {
@@ -221,14 +181,14 @@ func TestAllocationsReadBack(t *testing.T) {
 			}
 		}
 	}
-	got, err := JoinAllocations(parts...)
+	got, err := lab.JoinAllocations(parts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(parts) < 2 || !reflect.DeepEqual(got, l.Allocations) {
 		t.Errorf("%d parts do not give what was written", len(parts))
 	}
-	if _, err := JoinAllocations([]byte(`{"version":"v0"}`)); err == nil {
+	if _, err := lab.JoinAllocations([]byte(`{"version":"v0"}`)); err == nil {
 		t.Error("an unknown version is read")
 	}
 }
@@ -271,20 +231,8 @@ func TestDirectoryFull(t *testing.T) {
 	}
 }
 
-func TestServiceName(t *testing.T) {
-	long := strings.Repeat("a", 63)
-	for _, id := range []string{"r1", long[:58], long[:59], long} {
-		if name := contract.WireService(id); len(name) > 63 || !strings.HasSuffix(name, "-wire") {
-			t.Errorf("%s", name)
-		}
-	}
-	if contract.WireService(long) == contract.WireService(long[:62]) {
-		t.Error("two nodes have one Service")
-	}
-}
-
 func TestBridgeInterface(t *testing.T) {
-	for name, want := range map[string]string{"br0": "br0", "br0|r1": "br0", "|x": "|x", "a/b": "a-b-" + shortDigest("a/b")[:6], "br|with/slash": "br"} {
+	for name, want := range map[string]string{"br0": "br0", "br0|r1": "br0", "|x": "|x", "a/b": "a-b-" + contract.ShortDigest("a/b")[:6], "br|with/slash": "br"} {
 		if got := bridgeInterface(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
@@ -297,7 +245,7 @@ func TestVolumeNames(t *testing.T) {
 	var v volumeSet
 	seen := map[string]bool{}
 	for _, target := range []string{"/a/b", "/a-b", "/é", "/ü", "/", strings.Repeat("/long", 30)} {
-		name := v.add(target, "tmpfs-"+slug(target, 50), corev1.VolumeSource{})
+		name := v.add(target, "tmpfs-"+contract.Slug(target, 50), corev1.VolumeSource{})
 		if errs := validation.IsDNS1123Label(name); len(errs) > 0 || seen[name] {
 			t.Errorf("%s: %q, seen before %v: %v", target, name, seen[name], errs)
 		}
@@ -310,49 +258,6 @@ func TestTmpfsSize(t *testing.T) {
 		if got, ok := tmpfsSize(text); got != want || ok != (want > 0) {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
-	}
-}
-
-func TestMode(t *testing.T) {
-	data, err := json.Marshal(contract.Entry{Path: "a", Mode: 0o4755})
-	if err != nil || !strings.Contains(string(data), `"mode":"4755"`) {
-		t.Fatalf("%s %v", data, err)
-	}
-	var e contract.Entry
-	if err := json.Unmarshal(data, &e); err != nil || e.Mode != 0o4755 {
-		t.Errorf("%o %v", e.Mode, err)
-	}
-	if err := json.Unmarshal([]byte(`{"mode":"9"}`), &e); err == nil {
-		t.Error("9 is octal")
-	}
-}
-
-func TestInOrder(t *testing.T) {
-	for _, n := range []int{0, 1, batch, batch + 1, 10*batch + 3} {
-		next := 0
-		err := inOrder(n, func(i int) (int, error) { return i, nil }, func(i int) error {
-			if i != next {
-				return fmt.Errorf("%d instead of %d", i, next)
-			}
-			next++
-			return nil
-		})
-		if err != nil || next != n {
-			t.Errorf("%d of %d: %v", next, n, err)
-		}
-	}
-	boom := fmt.Errorf("boom")
-	fail := func(i int) (int, error) {
-		if i == 100 {
-			return 0, boom
-		}
-		return i, nil
-	}
-	if err := inOrder(1000, fail, func(int) error { return nil }); err != boom {
-		t.Errorf("producing: %v", err)
-	}
-	if err := inOrder(1000, func(i int) (int, error) { return i, nil }, func(int) error { return boom }); err != boom {
-		t.Errorf("using: %v", err)
 	}
 }
 

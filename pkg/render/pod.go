@@ -8,6 +8,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -54,30 +55,28 @@ func newPodRenderer(r *renderer, pod *lab.Pod, diags *diag.List) *podRenderer {
 func containerName(id, slot string, taken map[string]bool) string {
 	name := id
 	if slot != "" {
-		name = fit(strings.TrimRight(id+"-"+slug(slot, 20), "-"), maxDNSLabel)
+		name = contract.Fit(strings.TrimRight(id+"-"+contract.Slug(slot, 20), "-"), contract.MaxLabel)
 	}
 	if taken[name] {
-		name = fit(name+"-device", maxDNSLabel)
+		name = contract.Fit(name+"-device", contract.MaxLabel)
 	}
 	taken[name] = true
 	return name
 }
 
-const maxDNSLabel = 63
-
 // render returns the Pod's objects in their order.
-func (p *podRenderer) render() []Object {
+func (p *podRenderer) render() []manifest.Object {
 	if p.hostNetwork {
 		p.checkHostNetwork()
 	}
 	staged := p.stage()
-	var out []Object
+	var out []manifest.Object
 	add := func(group string, source *lab.Node, objs ...apiObject) {
 		for _, o := range objs {
-			out = append(out, Object{Group: group, Object: o, Source: source.Source(), Secret: isSecret(o)})
+			out = append(out, manifest.Object{Group: group, Object: o, Source: source.Source(), Secret: manifest.IsSecret(o)})
 		}
 	}
-	nodes, secrets := nodeGroup(p.pod.Name), secretsFolder+"/"+nodeGroup(p.pod.Name)
+	nodes, secrets := manifest.NodeGroup(p.pod.Name), manifest.SecretGroup(p.pod.Name)
 	for _, s := range staged.secrets {
 		add(secrets, p.primary, s)
 	}
@@ -104,10 +103,6 @@ func (p *podRenderer) render() []Object {
 	return out
 }
 
-// nodeGroup is the file of a Pod's objects; its Secrets are in a file of the same
-// path in the secrets' folder.
-func nodeGroup(pod string) string { return "nodes/" + pod + ".yaml" }
-
 // checkHostNetwork refuses what needs a wire, which a Pod in the worker's
 // network namespace cannot have.
 func (p *podRenderer) checkHostNetwork() {
@@ -131,7 +126,7 @@ func (p *podRenderer) checkHostNetwork() {
 func (p *podRenderer) certificateSecret(n *lab.Node, cert Certificate) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: p.nodeMeta(CertificateSecret(n.ID), p.pod.Name, n),
+		ObjectMeta: p.nodeMeta(contract.CertificateSecret(n.ID), p.pod.Name, n),
 		Type:       corev1.SecretTypeTLS,
 		Data: map[string][]byte{
 			"ca.crt":                cert.CA,
@@ -140,7 +135,3 @@ func (p *podRenderer) certificateSecret(n *lab.Node, cert Certificate) *corev1.S
 		},
 	}
 }
-
-// CertificateSecret is the name of the Secret with a node's certificate (keys
-// ca.crt, tls.crt, tls.key). Pods take it as optional.
-func CertificateSecret(id string) string { return contract.ServiceName(id, "tls") }

@@ -1,18 +1,21 @@
 // Package render turns a lab and the plans of its nodes into plain Kubernetes
-// objects: typed, in a fixed order, the same bytes for the same input. It touches
-// nothing but memory; only WriteFolder and ApplyOverlay meet the disk.
+// objects: typed, in a fixed order, the same objects for the same input. It is pure:
+// it reads and writes nothing.
 package render
 
 import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/c9s-lab/c9s/internal/inorder"
+	"github.com/c9s-lab/c9s/pkg/apicheck"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -55,40 +58,13 @@ type Output struct {
 	// Planner and Version say what made the output.
 	Planner string
 	Version string
-	Objects []Object
-}
-
-// Object is one Kubernetes object.
-type Object struct {
-	// Group is the file of a rendered folder that the object belongs to:
-	// "namespace.yaml", "lab.yaml", "controller.yaml", "nodes/r1.yaml",
-	// "secrets/lab.yaml", "secrets/nodes/r1.yaml".
-	Group string
-	// Object is a typed API object; after an overlay it may be unstructured.
-	Object runtime.Object
-	// Source is the line that the object comes from: "topo.clab.yml:17".
-	Source string
-	// Secret tells that the object holds what must not be committed.
-	Secret bool
-
-	// json is the object's canonical JSON: see encode.
-	json []byte
+	Objects []manifest.Object
 }
 
 // apiObject is a typed object with metadata.
 type apiObject interface {
 	runtime.Object
 	metav1.Object
-}
-
-// JSON returns the object in canonical JSON: apiVersion, kind and metadata
-// first, other keys sorted, without the API's empty leftovers (status,
-// creationTimestamp). The caller must not change the bytes.
-func (o *Object) JSON() ([]byte, error) {
-	if o.json != nil {
-		return o.json, nil
-	}
-	return encode(o.Object)
 }
 
 // Render renders l. plans are by node name and hold every node that is rendered. The Output
@@ -102,19 +78,21 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 		return nil, r.diags.All()
 	}
 	type rendered struct {
-		objects []Object
+		objects []manifest.Object
 		diags   []diag.Diagnostic
 	}
-	_ = inOrder(1+len(pods), func(i int) (rendered, error) { // neither side fails
+	_ = inorder.Do(1+len(pods), func(i int) (rendered, error) { // neither side fails
 		var diags diag.List
-		var objects []Object
+		var objects []manifest.Object
 		if i == 0 {
 			objects = r.labObjects(&diags)
 		} else {
 			objects = newPodRenderer(r, pods[i-1], &diags).render()
 		}
 		for j := range objects {
-			encodeInto(&objects[j], &diags)
+			if err := objects[j].Encode(); err != nil {
+				diags.Errorf(apicheck.CodeEncode, diag.Pos{File: objects[j].Source}, "", "writing %T: %v", objects[j].Object, err)
+			}
 		}
 		return rendered{objects, diags.All()}, nil
 	}, func(done rendered) error {
@@ -122,7 +100,7 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 		r.diags.Append(done.diags)
 		return nil
 	})
-	r.diags.Append(r.located(Check(out.Objects)))
+	r.diags.Append(r.located(apicheck.Check(out.Objects)))
 	if r.diags.HasErrors() {
 		return nil, r.diags.All()
 	}
@@ -134,7 +112,7 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 func (r *renderer) located(diags []diag.Diagnostic) []diag.Diagnostic {
 	places := make(map[diag.Pos]diag.Pos, len(r.lab.Nodes))
 	for _, n := range r.lab.Nodes {
-		places[sourcePos(n.Source())] = n.Pos
+		places[apicheck.SourcePos(n.Source())] = n.Pos
 	}
 	for i, d := range diags {
 		if pos, ok := places[d.Pos]; ok {
@@ -152,14 +130,6 @@ func (r *renderer) file() string {
 		return r.lab.Source
 	}
 	return r.lab.Nodes[0].Pos.File
-}
-
-func encodeInto(o *Object, diags *diag.List) {
-	data, err := encode(o.Object)
-	if err != nil {
-		diags.Errorf(CodeEncode, diag.Pos{File: o.Source}, "", "writing %T: %v", o.Object, err)
-	}
-	o.json = data
 }
 
 // renderer is what all Pods of one lab share, read-only once it is made.
@@ -185,7 +155,7 @@ func newRenderer(l *lab.Lab, plans map[string]*plan.Plan, opts Options) *rendere
 		plans:    plans,
 		opts:     opts,
 		image:    MapImage(opts.MapImage, opts.Image),
-		labLabel: LabelValue(l.Name),
+		labLabel: contract.LabelValue(l.Name),
 		nodes:    make(map[string]*lab.Node, len(l.Nodes)),
 		podOf:    make(map[string]*lab.Pod, len(l.Nodes)),
 		waited:   map[string]map[lab.StageName]bool{},
@@ -266,9 +236,4 @@ func (r *renderer) findNode(name string) *lab.Node {
 func (r *renderer) skipPod(pod *lab.Pod) bool {
 	primary := r.nodes[pod.Nodes[0]]
 	return primary.RootNamespace && primary.Kind == "host"
-}
-
-func isSecret(o runtime.Object) bool {
-	_, ok := o.(*corev1.Secret)
-	return ok
 }

@@ -11,10 +11,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -217,7 +220,7 @@ func TestGolden(t *testing.T) {
 			if out == nil {
 				t.Fatal(diagText(diags))
 			}
-			golden(t, name+".yaml", stream(t, out.Objects, YAML))
+			golden(t, name+".yaml", stream(t, out.Objects, manifest.YAML))
 			golden(t, name+".txt", []byte(diagText(diags)))
 		})
 	}
@@ -226,9 +229,9 @@ func TestGolden(t *testing.T) {
 // TestSame renders every lab several times: the bytes never differ.
 func TestSame(t *testing.T) {
 	for name, build := range labs {
-		want := stream(t, build().mustRender(t).Objects, YAML)
+		want := stream(t, build().mustRender(t).Objects, manifest.YAML)
 		for range 5 {
-			if got := stream(t, build().mustRender(t).Objects, YAML); !bytes.Equal(want, got) {
+			if got := stream(t, build().mustRender(t).Objects, manifest.YAML); !bytes.Equal(want, got) {
 				t.Fatalf("%s differs between renders", name)
 			}
 		}
@@ -241,17 +244,14 @@ func TestStrict(t *testing.T) {
 	decoder := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, clientscheme.Scheme, clientscheme.Scheme, kjson.SerializerOptions{Yaml: true, Strict: true})
 	for name, build := range labs {
 		for _, o := range build().mustRender(t).Objects {
-			text := stream(t, []Object{o}, YAML)
+			text := stream(t, []manifest.Object{o}, manifest.YAML)
 			obj, _, err := decoder.Decode(text, nil, nil)
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", name, err, text)
 			}
-			again, err := encode(obj)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(again, o.json) {
-				t.Fatalf("%s: not the same after decoding:\n%s\n%s", name, o.json, again)
+			want, again := jsonOf(t, o), jsonOf(t, manifest.Object{Object: obj})
+			if again != want {
+				t.Fatalf("%s: not the same after decoding:\n%s\n%s", name, want, again)
 			}
 		}
 	}
@@ -261,7 +261,7 @@ func TestStrict(t *testing.T) {
 // clabernetes'.
 func TestNoise(t *testing.T) {
 	for name, build := range labs {
-		text := string(stream(t, build().mustRender(t).Objects, YAML))
+		text := string(stream(t, build().mustRender(t).Objects, manifest.YAML))
 		for _, bad := range []string{"creationTimestamp", "status:\n", "status: {}", "strategy: {}", "resources: {}", "null", "c9s.run", "14789\n", "14790\n", "14791\n"} {
 			if strings.Contains(text, bad) && !(bad == "14789\n" && name == "outside") {
 				t.Errorf("%s has %q", name, bad)
@@ -272,17 +272,17 @@ func TestNoise(t *testing.T) {
 
 func TestJSONList(t *testing.T) {
 	out := sharedPod().mustRender(t)
-	golden(t, "shared-pod.json", stream(t, out.Objects[:3], JSON))
-	golden(t, "empty.json", stream(t, nil, JSON))
+	golden(t, "shared-pod.json", stream(t, out.Objects[:3], manifest.JSON))
+	golden(t, "empty.json", stream(t, nil, manifest.JSON))
 }
 
 // TestOneMoreNode: a node that is linked to nothing changes no other node's
 // objects, only the lab's directory and allocations.
 func TestOneMoreNode(t *testing.T) {
 	l := mesh(100, 250)
-	before := byName(l.mustRender(t))
+	before := byName(t, l.mustRender(t))
 	l.node("newcomer", "linux")
-	after := byName(l.mustRender(t))
+	after := byName(t, l.mustRender(t))
 	for key, text := range before {
 		changes := strings.Contains(key, "c9s-directory") || strings.Contains(key, "c9s-allocations")
 		if same := after[key] == text; same == changes {
@@ -348,13 +348,31 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-func byName(out *Output) map[string]string {
+func byName(t *testing.T, out *Output) map[string]string {
 	m := map[string]string{}
 	for _, o := range out.Objects {
-		key := keyOf(&o)
-		m[key.kind+" "+key.name] = string(o.json)
+		m[keyOf(t, o)] = jsonOf(t, o)
 	}
 	return m
+}
+
+// keyOf returns an object's kind and name.
+func keyOf(t *testing.T, o manifest.Object) string {
+	t.Helper()
+	meta, ok := o.Object.(metav1.Object)
+	if !ok {
+		t.Fatalf("%T has no metadata", o.Object)
+	}
+	return o.Kind() + " " + meta.GetName()
+}
+
+func jsonOf(t *testing.T, o manifest.Object) string {
+	t.Helper()
+	data, err := o.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // mesh is a lab of n linux-like nodes and links between them.
@@ -384,7 +402,7 @@ func BenchmarkRender1000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var w countWriter
-		if err := WriteStream(&w, l.mustRender(b).Objects, YAML); err != nil {
+		if err := manifest.WriteStream(&w, l.mustRender(b).Objects, manifest.YAML); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(w), "bytes")
@@ -396,7 +414,7 @@ func BenchmarkWriteStream1000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var w countWriter
-		if err := WriteStream(&w, objs, YAML); err != nil {
+		if err := manifest.WriteStream(&w, objs, manifest.YAML); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -421,7 +439,7 @@ func TestExternalAuthorityIsASecret(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, ok := o.Object.(*corev1.Secret); ok && s.Name == CASecret {
+		if s, ok := o.Object.(*corev1.Secret); ok && s.Name == contract.CASecret {
 			found = o.Secret && o.Group == "secrets/lab.yaml" && string(s.Data["tls.crt"]) == "the certificate" && string(s.Data["tls.key"]) == "the key"
 		} else if strings.Contains(string(data), "the key") {
 			t.Errorf("%s holds the key", o.Group)

@@ -11,9 +11,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// LabelKVM is a worker label, "true" where /dev/kvm is there.
-const LabelKVM = "c9s.dev/kvm"
-
 // kvmWorkers are labels that tell of KVM, by preference: c9s' own, and those of
 // node-feature-discovery for Intel's and AMD's processors. They are preferred,
 // not required: on a cluster without them nothing would ever be scheduled.
@@ -21,7 +18,7 @@ var kvmWorkers = []struct {
 	label  string
 	weight int32
 }{
-	{LabelKVM, 100},
+	{contract.LabelKVM, 100},
 	{"feature.node.kubernetes.io/cpu-cpuid.VMX", 50},
 	{"feature.node.kubernetes.io/cpu-cpuid.SVM", 50},
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
@@ -28,7 +29,7 @@ func (p *podRenderer) securityContext(n *lab.Node, c plan.Container, privileged 
 	}
 	for _, option := range n.SecurityOpts {
 		if !securityOption(option, out, privileged) {
-			p.diags.Warnf(CodeSecurityOpt, n.Pos, "remove it, or set securityContext in an --overlay", "node %q: the security option %q has no counterpart in Kubernetes and is ignored", n.Name, option)
+			p.diags.Warnf(apicheck.CodeSecurityOpt, n.Pos, "remove it, or set securityContext in an --overlay", "node %q: the security option %q has no counterpart in Kubernetes and is ignored", n.Name, option)
 		}
 	}
 	if *out == (corev1.SecurityContext{}) {

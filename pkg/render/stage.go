@@ -11,6 +11,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -52,8 +53,8 @@ type stager struct {
 func (p *podRenderer) stage() staged {
 	keys := map[string]bool{tlsFolder: true}
 	s := stager{podRenderer: p, public: newPacker(keys), secret: newPacker(keys)}
-	manifest := contract.Manifest{Version: contract.ManifestVersion, Lab: p.lab.Name, Pod: p.pod.Name, Volumes: p.claimFolders()}
-	out := staged{programs: map[string]bool{}, empty: !p.persistent && len(manifest.Volumes) == 0}
+	list := contract.Manifest{Version: contract.ManifestVersion, Lab: p.lab.Name, Pod: p.pod.Name, Volumes: p.claimFolders()}
+	out := staged{programs: map[string]bool{}, empty: !p.persistent && len(list.Volumes) == 0}
 	for _, m := range p.members {
 		node := contract.ManifestNode{Name: m.node.Name, ID: m.node.ID, Kind: m.node.Kind}
 		for _, f := range m.plan.Files {
@@ -69,22 +70,22 @@ func (p *podRenderer) stage() staged {
 			out.programs[c.Name] = true
 		}
 		out.empty = out.empty && len(node.Entries) == 0 && len(node.Containers) == 0
-		manifest.Nodes = append(manifest.Nodes, node)
+		list.Nodes = append(list.Nodes, node)
 	}
 	if s.total > stagedLarge {
 		p.diags.Warnf(CodeStagedSize, p.primary.Pos, "put large files into the image or on a volume",
 			"%d MiB are staged for Pod %q through ConfigMaps and Secrets, which etcd keeps", s.total>>20, p.pod.Name)
 	}
-	out.finish(&s, manifest)
+	out.finish(&s, list)
 	return out
 }
 
 // finish makes the objects once everything is packed.
-func (out *staged) finish(s *stager, manifest contract.Manifest) {
+func (out *staged) finish(s *stager, list contract.Manifest) {
 	p := s.podRenderer
-	text := prettyJSON(manifest, 4)
-	out.digest = shortDigest(text)
-	out.plan = p.pod.Name + "-plan-" + shortDigest(contract.ManifestFile, text)
+	text := manifest.PrettyJSON(list, 4)
+	out.digest = contract.ShortDigest(text)
+	out.plan = p.pod.Name + "-plan-" + contract.ShortDigest(contract.ManifestFile, text)
 	out.configMaps = append(out.configMaps, &corev1.ConfigMap{
 		TypeMeta:   typeMeta("v1", "ConfigMap"),
 		ObjectMeta: p.nodeMeta(out.plan, p.pod.Name, p.primary),
@@ -173,7 +174,7 @@ func (s *stager) certificate(n *lab.Node, key string) string {
 		return chunk
 	}
 	s.certificates = append(s.certificates, corev1.VolumeProjection{Secret: &corev1.SecretProjection{
-		LocalObjectReference: corev1.LocalObjectReference{Name: CertificateSecret(n.ID)},
+		LocalObjectReference: corev1.LocalObjectReference{Name: contract.CertificateSecret(n.ID)},
 		Items:                []corev1.KeyToPath{{Key: key, Path: chunk}},
 		Optional:             new(true),
 	}})

@@ -40,9 +40,9 @@ func (v *volumeSet) add(key, name string, source corev1.VolumeSource) string {
 	if v.byKey == nil {
 		v.byKey, v.names = map[string]string{}, map[string]bool{}
 	}
-	name = fit(strings.TrimRight(name, "-"), maxDNSLabel) // a slug may be empty
+	name = contract.Fit(strings.TrimRight(name, "-"), contract.MaxLabel) // a slug may be empty
 	if v.names[name] {
-		name = fit(name, maxDNSLabel-7) + "-" + shortDigest(key)[:6]
+		name = contract.Fit(name, contract.MaxLabel-7) + "-" + contract.ShortDigest(key)[:6]
 	}
 	v.byKey[key], v.names[name] = name, true
 	v.list = append(v.list, corev1.Volume{Name: name, VolumeSource: source})
@@ -90,7 +90,7 @@ func (p *podRenderer) helperVolumes(s staged) {
 	p.volumes.add(volumeLinks, volumeLinks, configMapVolume(p.linksName()))
 	p.volumes.add(volumeDirectory, volumeDirectory, corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: directorySources}})
 	p.volumes.add(volumeWireKey, volumeWireKey, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-		SecretName: WireKeySecret, Optional: new(true), DefaultMode: new(int32(0o400)),
+		SecretName: contract.WireKeySecret, Optional: new(true), DefaultMode: new(int32(0o400)),
 	}})
 	if p.needsHostProc() {
 		p.volumes.add(volumeHostProc, volumeHostProc, hostPath("/proc", corev1.HostPathDirectory))
@@ -159,12 +159,14 @@ func (p *podRenderer) namedVolume(name string) folder {
 	if p.persistent {
 		return folder{p.dataVolume(), path.Join(claimVolumes, claimFolder(name))}
 	}
-	return folder{p.volumes.add("volume/"+name, "volume-"+slug(name, 50), emptyDir()), ""}
+	return folder{p.volumes.add("volume/"+name, "volume-"+contract.Slug(name, 50), emptyDir()), ""}
 }
 
 // claimFolder is the folder of a named volume. Names that differ only in what a
 // slug leaves out keep apart.
-func claimFolder(name string) string { return slug(name, 50) + "-" + shortDigest(name)[:6] }
+func claimFolder(name string) string {
+	return contract.Slug(name, 50) + "-" + contract.ShortDigest(name)[:6]
+}
 
 // claimFolders are the named volumes that the Pod has on its claim.
 func (p *podRenderer) claimFolders() []string {
@@ -185,7 +187,7 @@ func (p *podRenderer) claimFolders() []string {
 }
 
 func (p *podRenderer) anonymousVolume(container, target string) folder {
-	return folder{p.volumes.add("anonymous/"+container+target, "anonymous-"+slug(target, 50), emptyDir()), ""}
+	return folder{p.volumes.add("anonymous/"+container+target, "anonymous-"+contract.Slug(target, 50), emptyDir()), ""}
 }
 
 // programMounts are what the device sees of the volume of its program.

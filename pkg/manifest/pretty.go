@@ -1,13 +1,13 @@
-package render
+package manifest
 
 import (
 	"bytes"
 	"encoding/json"
 )
 
-// prettyJSON is v in JSON with line breaks down to levels levels, so that what is
-// in a list stands on a line of its own and a change is a small diff.
-func prettyJSON(v any, levels int) string {
+// PrettyJSON returns v in JSON with line breaks down to levels levels, so that each
+// list item has its own line and a change is a small diff.
+func PrettyJSON(v any, levels int) string {
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)
 	enc.SetEscapeHTML(false)

@@ -1,17 +1,18 @@
-package render
+// Package inorder does work on all processors and hands over the results in order.
+package inorder
 
 import (
 	"runtime"
 	"sync"
 )
 
-// batch is how many items a worker takes at a time: enough to make the handing
-// over cheap, few enough to keep only little output in memory.
+// batch is the number of items that a worker takes at a time: large enough to make
+// the handover cheap, small enough to keep little output in memory.
 const batch = 32
 
-// inOrder makes n pieces on all processors and hands them to use one by one, in
-// their order. It stops at the first error.
-func inOrder[T any](n int, produce func(i int) (T, error), use func(T) error) error {
+// Do calls produce for 0 to n-1 on all processors and calls use with the results,
+// one by one and in order. It stops at the first error of either and returns it.
+func Do[T any](n int, produce func(i int) (T, error), use func(T) error) error {
 	type result struct {
 		pieces []T
 		err    error

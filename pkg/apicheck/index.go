@@ -1,4 +1,4 @@
-package render
+package apicheck
 
 import (
 	"strings"
@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/c9s-lab/c9s/pkg/manifest"
 )
 
 // objectKey names an object as the API server does.
@@ -14,7 +16,7 @@ type objectKey struct {
 	group, kind, namespace, name string
 }
 
-func keyOf(o *Object) objectKey {
+func keyOf(o *manifest.Object) objectKey {
 	gvk := o.Object.GetObjectKind().GroupVersionKind()
 	key := objectKey{group: gvk.Group, kind: gvk.Kind}
 	if meta, ok := o.Object.(metav1.Object); ok {
@@ -24,9 +26,9 @@ func keyOf(o *Object) objectKey {
 }
 
 // objectIndex holds the first object of each name.
-type objectIndex map[objectKey]*Object
+type objectIndex map[objectKey]*manifest.Object
 
-func indexObjects(objs []Object) objectIndex {
+func indexObjects(objs []manifest.Object) objectIndex {
 	index := make(objectIndex, len(objs))
 	for i := range objs {
 		key := keyOf(&objs[i])

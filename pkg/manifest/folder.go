@@ -1,4 +1,4 @@
-package render
+package manifest
 
 import (
 	"bytes"
@@ -8,26 +8,44 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/c9s-lab/c9s/internal/inorder"
 )
+
+// The files of a rendered folder.
+const (
+	GroupNamespace  = "namespace.yaml"
+	GroupLab        = "lab.yaml"
+	GroupController = "controller.yaml"
+	GroupLabSecrets = secretsFolder + "/lab.yaml"
+	groupOverlay    = "overlay.yaml"
+)
+
+// NodeGroup returns the file of a Pod's objects.
+func NodeGroup(pod string) string { return nodesFolder + "/" + pod + ".yaml" }
+
+// SecretGroup returns the file of a Pod's Secrets.
+func SecretGroup(pod string) string { return secretsFolder + "/" + NodeGroup(pod) }
 
 const (
 	// fileHeader begins every file of a rendered folder.
 	fileHeader        = "# Rendered by c9s. Do not edit: the next render replaces this file.\n"
 	kustomizationFile = "kustomization.yaml"
+	nodesFolder       = "nodes"
 	secretsFolder     = "secrets"
 )
 
-// Folder lays the output out as files, by slash-separated path: one file an
-// object group, a kustomization, and the secrets with a kustomization of their own
-// in a folder that Git ignores.
-func Folder(out *Output) (map[string][]byte, error) {
+// Folder returns the files of a rendered folder, by slash-separated path: one file
+// per object group, a kustomization, and the secrets with a kustomization of their
+// own in a folder that Git ignores.
+func Folder(objects []Object) (map[string][]byte, error) {
 	groups := map[string][]Object{}
-	for _, o := range out.Objects {
+	for _, o := range objects {
 		groups[o.Group] = append(groups[o.Group], o)
 	}
 	names := slices.Sorted(maps.Keys(groups))
 	files := make(map[string][]byte, len(names)+4)
-	err := inOrder(len(names), func(i int) ([]byte, error) {
+	err := inorder.Do(len(names), func(i int) ([]byte, error) {
 		var b bytes.Buffer
 		b.WriteString(fileHeader)
 		err := WriteStream(&b, groups[names[i]], YAML)
@@ -50,9 +68,9 @@ func Folder(out *Output) (map[string][]byte, error) {
 	slices.SortStableFunc(resources, func(a, b string) int { return cmp.Compare(fileOrder(a), fileOrder(b)) })
 	files[kustomizationFile] = kustomization(resources, len(secrets) > 0)
 	if len(secrets) > 0 {
-		if ns, ok := files[groupNamespace]; ok { // the secrets are applied first
-			files[path.Join(secretsFolder, groupNamespace)] = ns
-			secrets = slices.Insert(secrets, 0, groupNamespace)
+		if ns, ok := files[GroupNamespace]; ok { // the secrets are applied first
+			files[path.Join(secretsFolder, GroupNamespace)] = ns
+			secrets = slices.Insert(secrets, 0, GroupNamespace)
 		}
 		files[path.Join(secretsFolder, kustomizationFile)] = kustomization(secrets, false)
 		files[path.Join(secretsFolder, ".gitignore")] = []byte(fileHeader + "*\n")
@@ -62,7 +80,7 @@ func Folder(out *Output) (map[string][]byte, error) {
 
 // fileOrder puts the namespace before what is in it: not every tool sorts.
 func fileOrder(name string) int {
-	if i := slices.Index([]string{groupNamespace, groupLab, groupController}, name); i >= 0 {
+	if i := slices.Index([]string{GroupNamespace, GroupLab, GroupController}, name); i >= 0 {
 		return i
 	}
 	return 3

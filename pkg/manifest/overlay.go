@@ -1,4 +1,4 @@
-package render
+package manifest
 
 import (
 	"bytes"
@@ -80,7 +80,7 @@ func writeBase(memory filesys.FileSystem, files map[string][]byte) error {
 			}
 		}
 		if name == path.Join(secretsFolder, kustomizationFile) {
-			data = bytes.Replace(data, []byte("- "+groupNamespace+"\n"), nil, 1)
+			data = bytes.Replace(data, []byte("- "+GroupNamespace+"\n"), nil, 1)
 		}
 		if err := memory.WriteFile(path.Join(basePath, name), data); err != nil {
 			return err
@@ -213,10 +213,10 @@ func decodeResult(result resmap.ResMap) ([]Object, error) {
 		o := Object{
 			Object: obj,
 			Source: resource.GetAnnotations()[contract.AnnotationSource],
-			Secret: isSecret(obj),
+			Secret: IsSecret(obj),
 		}
 		o.Group = groupOf(resource.GetKind(), resource.GetName(), resource.GetLabels())
-		if o.json, err = encode(obj); err != nil {
+		if err := o.Encode(); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", resource.GetKind(), resource.GetName(), err)
 		}
 		out = append(out, o)
@@ -230,36 +230,36 @@ func groupOf(kind, name string, labels map[string]string) string {
 	pod := labels[contract.LabelPod]
 	switch {
 	case kind == "Namespace":
-		return groupNamespace
-	case kind == "Secret" && (name == WireKeySecret || name == CASecret):
-		return groupLabSecrets
+		return GroupNamespace
+	case kind == "Secret" && (name == contract.WireKeySecret || name == contract.CASecret):
+		return GroupLabSecrets
 	case kind == "Secret" && pod != "":
-		return secretsFolder + "/" + nodeGroup(pod)
+		return secretsFolder + "/" + NodeGroup(pod)
 	case kind == "Secret":
 		return secretsFolder + "/overlay.yaml"
 	case pod != "":
-		return nodeGroup(pod)
+		return NodeGroup(pod)
 	case labels[contract.LabelComponent] == contract.ComponentController:
-		return groupController
+		return GroupController
 	case labels[contract.LabelComponent] == contract.ComponentLab:
-		return groupLab
+		return GroupLab
 	}
-	return "overlay.yaml"
+	return groupOverlay
 }
 
 // applyOrder puts what others need first: the namespace, what the overlay adds
 // and the lab has, then Pod by Pod.
 func applyOrder(o Object) int {
 	switch {
-	case o.Group == groupNamespace:
+	case o.Group == GroupNamespace:
 		return 0
-	case o.Group == "overlay.yaml":
+	case o.Group == groupOverlay:
 		return 1
-	case o.Group == groupLab:
+	case o.Group == GroupLab:
 		return 2
 	case strings.HasPrefix(o.Group, secretsFolder+"/"):
 		return 3
-	case o.Group == groupController:
+	case o.Group == GroupController:
 		return 4
 	}
 	return 5
@@ -275,7 +275,7 @@ func sameNames(files map[string][]byte, objs []Object) error {
 		}
 	}
 	for name := range files {
-		node, ok := strings.CutPrefix(name, "nodes/")
+		node, ok := strings.CutPrefix(name, nodesFolder+"/")
 		if !ok {
 			continue
 		}

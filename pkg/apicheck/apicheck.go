@@ -1,4 +1,4 @@
-package render
+package apicheck
 
 import (
 	"fmt"
@@ -12,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/c9s-lab/c9s/internal/inorder"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/manifest"
 )
 
 // Limits of the API, in bytes.
@@ -27,11 +29,11 @@ const (
 // Check applies the API server's rules to objs, offline: names, sizes, labels,
 // references among the objects, and what a Pod has to keep to. It knows the types
 // that c9s renders; of others it looks at the metadata only.
-func Check(objs []Object) []diag.Diagnostic {
+func Check(objs []manifest.Object) []diag.Diagnostic {
 	const together = 200
 	index := indexObjects(objs)
 	var all diag.List
-	_ = inOrder((len(objs)+together-1)/together, func(i int) ([]diag.Diagnostic, error) { // neither side fails
+	_ = inorder.Do((len(objs)+together-1)/together, func(i int) ([]diag.Diagnostic, error) { // neither side fails
 		c := checker{index: index, known: newKnown()}
 		for j := i * together; j < min(len(objs), (i+1)*together); j++ {
 			c.object(&objs[j])
@@ -57,13 +59,13 @@ func (c *checker) errorf(code diag.Code, format string, args ...any) {
 	c.diags.Errorf(code, c.pos, "", "%s: %s", c.what, fmt.Sprintf(format, args...))
 }
 
-func (c *checker) object(o *Object) {
+func (c *checker) object(o *manifest.Object) {
 	meta, ok := o.Object.(metav1.Object)
 	if !ok {
 		return
 	}
-	kind := kindOf(o)
-	c.pos = sourcePos(o.Source)
+	kind := o.Kind()
+	c.pos = SourcePos(o.Source)
 	c.what = kind + " " + meta.GetName()
 	c.name(kind, meta)
 	c.metadata(meta.GetLabels(), meta.GetAnnotations())
@@ -97,13 +99,8 @@ func (c *checker) object(o *Object) {
 	}
 }
 
-// kindOf is the kind that the object is written with.
-func kindOf(o *Object) string {
-	return o.Object.GetObjectKind().GroupVersionKind().Kind
-}
-
-// sourcePos reads "topo.clab.yml:17" back.
-func sourcePos(source string) diag.Pos {
+// SourcePos reads "topo.clab.yml:17" back.
+func SourcePos(source string) diag.Pos {
 	if i := strings.LastIndexByte(source, ':'); i > 0 {
 		if line, err := strconv.Atoi(source[i+1:]); err == nil {
 			return diag.Pos{File: source[:i], Line: line}
@@ -158,7 +155,7 @@ func (c *checker) metadata(labels, annotations map[string]string) {
 	}
 }
 
-func (c *checker) size(o *Object) {
+func (c *checker) size(o *manifest.Object) {
 	data, err := o.JSON()
 	switch {
 	case err != nil:

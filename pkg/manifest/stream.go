@@ -1,9 +1,11 @@
-package render
+package manifest
 
 import (
 	"bufio"
 	"fmt"
 	"io"
+
+	"github.com/c9s-lab/c9s/internal/inorder"
 )
 
 // Format is how a stream of objects is written.
@@ -35,7 +37,7 @@ func WriteStream(w io.Writer, objs []Object, format Format) error {
 }
 
 func writeYAML(w io.Writer, objs []Object) error {
-	return inOrder(len(objs), func(i int) (*[]byte, error) {
+	return inorder.Do(len(objs), func(i int) (*[]byte, error) {
 		scratch := scratches.Get().(*[]byte)
 		b := (*scratch)[:0]
 		if i > 0 {
@@ -68,7 +70,7 @@ func writeList(w io.Writer, objs []Object) error {
 	if _, err := io.WriteString(w, "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"List\",\n  \"items\": ["); err != nil {
 		return err
 	}
-	err := inOrder(len(objs), func(i int) ([]byte, error) {
+	err := inorder.Do(len(objs), func(i int) ([]byte, error) {
 		data, err := objs[i].JSON()
 		if err != nil {
 			return nil, err
