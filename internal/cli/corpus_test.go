@@ -11,10 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/c9s-lab/c9s/pkg/diag"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
 // corpusRefusals are the reasons for which a public lab may be refused, and how

@@ -5,9 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/c9s-lab/c9s/pkg/topology"
+	"github.com/spf13/cobra"
 )
 
 func newExplain(world IO) *cobra.Command {

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"github.com/c9s-lab/c9s/pkg/graph"
+	"github.com/spf13/cobra"
 )
 
 func newGraph(world IO) *cobra.Command {

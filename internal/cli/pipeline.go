@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spf13/cobra"
-
 	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/fetch"
@@ -21,6 +19,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/policy"
 	"github.com/c9s-lab/c9s/pkg/topology"
+	"github.com/spf13/cobra"
 )
 
 // topoFlags are the flags of every command that reads a topology.

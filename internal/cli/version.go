@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/spf13/cobra"
-
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/spf13/cobra"
 )
 
 // Version is c9s' own version; the build sets it.

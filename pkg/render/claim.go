@@ -11,12 +11,12 @@ import (
 // defaultClaimSize is what a claim asks for where the policy names no size.
 const defaultClaimSize = "1Gi"
 
-func (p *podRenderer) claimName() string { return contract.ServiceName(p.pod.Name, "data") }
+func (v *podView) claimName() string { return contract.ServiceName(v.name, "data") }
 
 // needsClaim tells whether a node of the Pod asks for persistence and has what to
 // keep. Then all folders of the Pod are on the one claim.
-func (p *podRenderer) needsClaim() bool {
-	for _, m := range p.members {
+func (v *podView) needsClaim() bool {
+	for _, m := range v.members {
 		if policy := m.node.Policy.Persistence; policy != nil && policy.Enabled && keeps(m) {
 			return true
 		}
@@ -40,15 +40,15 @@ func keeps(m member) bool {
 
 // claim asks for the largest size that a node of the Pod wants, from the first
 // storage class that one names.
-func (p *podRenderer) claim() *corev1.PersistentVolumeClaim {
+func (b *podBuilder) claim() *corev1.PersistentVolumeClaim {
 	var size resource.Quantity
 	var class *string
-	for _, m := range p.members {
+	for _, m := range b.pod.members {
 		policy := m.node.Policy.Persistence
 		if policy == nil || !policy.Enabled {
 			continue
 		}
-		if want := p.claimSize(m.node, policy.Size); want.Cmp(size) > 0 {
+		if want := b.claimSize(m.node, policy.Size); want.Cmp(size) > 0 {
 			size = want
 		}
 		if class == nil && policy.StorageClass != "" {
@@ -57,7 +57,7 @@ func (p *podRenderer) claim() *corev1.PersistentVolumeClaim {
 	}
 	return &corev1.PersistentVolumeClaim{
 		TypeMeta:   typeMeta("v1", "PersistentVolumeClaim"),
-		ObjectMeta: p.nodeMeta(p.claimName(), p.pod.Name, p.primary),
+		ObjectMeta: b.index.nodeMeta(b.pod.claimName(), b.pod.name, b.pod.primary),
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			StorageClassName: class,
@@ -66,13 +66,13 @@ func (p *podRenderer) claim() *corev1.PersistentVolumeClaim {
 	}
 }
 
-func (p *podRenderer) claimSize(n *lab.Node, text string) resource.Quantity {
+func (b *podBuilder) claimSize(n *lab.Node, text string) resource.Quantity {
 	if text == "" {
 		text = defaultClaimSize
 	}
 	size, err := resource.ParseQuantity(text)
 	if err != nil || size.Sign() <= 0 {
-		p.diags.Errorf(CodeQuantity, n.Pos, "write a size such as 10Gi", "node %q: persistence size %q is not a Kubernetes quantity", n.Name, text)
+		b.diags.Errorf(CodeQuantity, n.Pos, "write a size such as 10Gi", "node %q: persistence size %q is not a Kubernetes quantity", n.Name, text)
 		return resource.MustParse(defaultClaimSize)
 	}
 	return size

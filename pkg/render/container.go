@@ -19,37 +19,37 @@ import (
 // deviceContainer carries the i-th container of a member's plan, its image
 // unmodified. Docker's entrypoint is Kubernetes' command, and its cmd the args:
 // in both, giving the one discards the image's other.
-func (p *podRenderer) deviceContainer(m member, i int, program bool) corev1.Container {
+func (b *deploymentBuilder) deviceContainer(m member, i int, program bool) corev1.Container {
 	c := m.plan.Containers[i]
 	privileged := privileged(m.node, c)
 	out := corev1.Container{
 		Name:            m.containers[i],
-		Image:           MapImage(p.opts.MapImage, c.Image),
+		Image:           MapImage(b.index.opts.MapImage, c.Image),
 		ImagePullPolicy: pullPolicy(m.node),
 		Command:         literals(c.Entrypoint),
 		Args:            literals(c.Cmd),
-		Env:             p.env(m, i),
+		Env:             b.env(m, i),
 		Stdin:           c.Stdin,
 		TTY:             c.TTY,
 		Resources:       resources(m.node, c),
-		SecurityContext: p.securityContext(m.node, c, privileged),
-		VolumeMounts:    p.deviceMounts(m, i, privileged),
+		SecurityContext: b.securityContext(m.node, c, privileged),
+		VolumeMounts:    b.deviceMounts(m, i, privileged),
 	}
 	if program {
-		out.VolumeMounts = p.withoutHelper(m, out.VolumeMounts)
+		out.VolumeMounts = b.withoutHelper(m, out.VolumeMounts)
 		out.VolumeMounts = append(out.VolumeMounts, programMounts(out.Name)...)
 		out.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{
 			contract.HelperDir + "/" + contract.HelperFile, "run", "--steps", contract.HelperDir + "/" + contract.ProgramFile,
 		}}}}
 	}
 	if i == 0 {
-		p.probes(m, &out)
+		b.probes(m, &out)
 	}
 	return out
 }
 
 // withoutHelper refuses mounts of the user's where the helper is.
-func (p *podRenderer) withoutHelper(m member, mounts []corev1.VolumeMount) []corev1.VolumeMount {
+func (b *deploymentBuilder) withoutHelper(m member, mounts []corev1.VolumeMount) []corev1.VolumeMount {
 	return slices.DeleteFunc(mounts, func(v corev1.VolumeMount) bool {
 		target := path.Clean(v.MountPath)
 		if target != contract.HelperDir && !strings.HasPrefix(target, contract.HelperDir+"/") {
@@ -61,7 +61,7 @@ func (p *podRenderer) withoutHelper(m member, mounts []corev1.VolumeMount) []cor
 				pos = own.Pos
 			}
 		}
-		p.diags.Errorf(apicheck.CodeMountPath, pos, "choose another target", "node %q has something at %s, and c9s keeps its helper in %s", m.node.Name, target, contract.HelperDir)
+		b.diags.Errorf(apicheck.CodeMountPath, pos, "choose another target", "node %q has something at %s, and c9s keeps its helper in %s", m.node.Name, target, contract.HelperDir)
 		return true
 	})
 }
@@ -114,15 +114,15 @@ const interfaceCount = "CLAB_INTFS"
 // env is the container's environment. Where links change under a running device,
 // the number of them must not be in the Pod's template, where a change restarts
 // it: a device that starts anew reads it from the ConfigMap of the links.
-func (p *podRenderer) env(m member, i int) []corev1.EnvVar {
+func (b *deploymentBuilder) env(m member, i int) []corev1.EnvVar {
 	out := envVars(m.plan.Containers[i].Env)
-	if !p.countsInterfaces(m) {
+	if !b.pod.countsInterfaces(m) {
 		return out
 	}
 	for j := range out {
 		if out[j].Name == interfaceCount {
 			out[j] = corev1.EnvVar{Name: interfaceCount, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
-				LocalObjectReference: corev1.LocalObjectReference{Name: p.linksName()}, Key: interfaceCountKey(m.node.ID),
+				LocalObjectReference: corev1.LocalObjectReference{Name: b.pod.linksName()}, Key: interfaceCountKey(m.node.ID),
 			}}}
 		}
 	}
@@ -131,9 +131,9 @@ func (p *podRenderer) env(m member, i int) []corev1.EnvVar {
 
 // countsInterfaces tells whether a node's container gets the number of its
 // interfaces from the links.
-func (p *podRenderer) countsInterfaces(m member) bool {
+func (v *podView) countsInterfaces(m member) bool {
 	_, own := m.node.Env[interfaceCount]
-	if own || p.hostNetwork || p.linkApplyMode() != "live" || len(m.plan.Containers) == 0 {
+	if own || v.hostNetwork || v.linkApplyMode() != "live" || len(m.plan.Containers) == 0 {
 		return false
 	}
 	_, wanted := m.plan.Containers[0].Env[interfaceCount]
@@ -178,32 +178,32 @@ func resources(n *lab.Node, c plan.Container) corev1.ResourceRequirements {
 
 // deviceMounts are the mounts of the i-th container, sorted by path: the plan's,
 // and tmpfs, shm, resolv.conf and devices where the plan has nothing there.
-func (p *podRenderer) deviceMounts(m member, i int, privileged bool) []corev1.VolumeMount {
+func (b *deploymentBuilder) deviceMounts(m member, i int, privileged bool) []corev1.VolumeMount {
 	c := m.plan.Containers[i]
 	var out []corev1.VolumeMount
 	for _, mount := range c.Mounts {
-		out = append(out, p.planMount(m, i, mount))
+		out = append(out, b.planMount(m, i, mount))
 	}
 	free := func(target string) bool {
 		return !slices.ContainsFunc(out, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == path.Clean(target) })
 	}
 	for _, target := range slices.Sorted(maps.Keys(c.Tmpfs)) {
-		size := p.tmpfs(m.node, target, c.Tmpfs[target])
+		size := b.tmpfs(m.node, target, c.Tmpfs[target])
 		if free(target) {
-			name := p.volumes.add("tmpfs/"+m.containers[i]+path.Clean(target), "tmpfs-"+p.scoped(m, i, target), memoryDir(size))
+			name := b.volumes.add("tmpfs/"+m.containers[i]+path.Clean(target), "tmpfs-"+b.pod.scoped(m, i, target), memoryDir(size))
 			out = append(out, corev1.VolumeMount{Name: name, MountPath: target})
 		}
 	}
 	if c.ShmSize > 0 && free("/dev/shm") {
-		name := p.volumes.add("shm/"+m.containers[i], "shm-"+m.containers[i], memoryDir(c.ShmSize))
+		name := b.volumes.add("shm/"+m.containers[i], "shm-"+m.containers[i], memoryDir(c.ShmSize))
 		out = append(out, corev1.VolumeMount{Name: name, MountPath: "/dev/shm"})
 	}
-	if p.ownResolvConf(m.node) && free("/etc/resolv.conf") {
-		out = append(out, p.nodeFolder(m).mount("/etc/resolv.conf", resolvConf, false))
+	if b.pod.ownResolvConf(m.node) && free("/etc/resolv.conf") {
+		out = append(out, b.nodeFolder(m).mount("/etc/resolv.conf", resolvConf, false))
 	}
-	for _, d := range p.devices(m, i, privileged) {
+	for _, d := range b.devices(m, i, privileged) {
 		if free(d.target) {
-			name := p.volumes.add("device/"+d.source, "host-"+contract.Slug(d.source, 50), hostPath(d.source, corev1.HostPathCharDev))
+			name := b.volumes.add("device/"+d.source, "host-"+contract.Slug(d.source, 50), hostPath(d.source, corev1.HostPathCharDev))
 			out = append(out, corev1.VolumeMount{Name: name, MountPath: d.target})
 		}
 	}
@@ -213,41 +213,41 @@ func (p *podRenderer) deviceMounts(m member, i int, privileged bool) []corev1.Vo
 
 // scoped names a volume of one container by its path, and by the container where
 // the Pod has several.
-func (p *podRenderer) scoped(m member, i int, target string) string {
-	if len(p.members) == 1 && len(m.containers) == 1 {
+func (v *podView) scoped(m member, i int, target string) string {
+	if len(v.members) == 1 && len(m.containers) == 1 {
 		return contract.Slug(target, 50)
 	}
 	return contract.Slug(m.containers[i]+target, 50)
 }
 
-func (p *podRenderer) planMount(m member, i int, mount plan.Mount) corev1.VolumeMount {
+func (b *deploymentBuilder) planMount(m member, i int, mount plan.Mount) corev1.VolumeMount {
 	switch {
 	case mount.HostPath != "":
-		name := p.volumes.add("host/"+mount.HostPath, "host-"+contract.Slug(mount.HostPath, 50), hostPath(mount.HostPath, corev1.HostPathUnset))
+		name := b.volumes.add("host/"+mount.HostPath, "host-"+contract.Slug(mount.HostPath, 50), hostPath(mount.HostPath, corev1.HostPathUnset))
 		return corev1.VolumeMount{Name: name, MountPath: mount.Target, ReadOnly: mount.ReadOnly}
 	case mount.Volume != "":
-		p.warnVolume(m.node, mount)
-		return p.namedVolume(mount.Volume).mount(mount.Target, "", mount.ReadOnly)
+		b.warnVolume(m.node, mount)
+		return b.namedVolume(mount.Volume).mount(mount.Target, "", mount.ReadOnly)
 	case mount.Anonymous:
-		p.warnVolume(m.node, mount)
-		return p.anonymousVolume(m.containers[i], mount.Target).mount(mount.Target, "", mount.ReadOnly)
+		b.warnVolume(m.node, mount)
+		return b.anonymousVolume(m.containers[i], mount.Target).mount(mount.Target, "", mount.ReadOnly)
 	}
-	return p.nodeFolder(m).mount(mount.Target, mount.Path, mount.ReadOnly)
+	return b.nodeFolder(m).mount(mount.Target, mount.Path, mount.ReadOnly)
 }
 
-func (p *podRenderer) warnVolume(n *lab.Node, mount plan.Mount) {
+func (b *deploymentBuilder) warnVolume(n *lab.Node, mount plan.Mount) {
 	pos := n.Pos // the bind's own line, which many nodes may share: told once
 	for _, m := range n.Mounts {
 		if m.Target == mount.Target {
 			pos = m.Pos
 		}
 	}
-	p.diags.Warnf(CodeVolumeEmpty, pos, "bind the files that the device needs there",
+	b.diags.Warnf(CodeVolumeEmpty, pos, "bind the files that the device needs there",
 		"the volume at %s starts empty; Docker would copy the image's files into it", mount.Target)
 }
 
 // tmpfs reads the options of a tmpfs and returns its size in bytes, 0 for none.
-func (p *podRenderer) tmpfs(n *lab.Node, target, options string) int64 {
+func (b *deploymentBuilder) tmpfs(n *lab.Node, target, options string) int64 {
 	var size int64
 	var ignored []string
 	for option := range strings.SplitSeq(options, ",") {
@@ -257,14 +257,14 @@ func (p *podRenderer) tmpfs(n *lab.Node, target, options string) int64 {
 		case "size":
 			var ok bool
 			if size, ok = tmpfsSize(text); !ok {
-				p.diags.Errorf(CodeQuantity, n.Pos, "write a size such as size=64m", "node %q: tmpfs %s has the size %q", n.Name, target, text)
+				b.diags.Errorf(CodeQuantity, n.Pos, "write a size such as size=64m", "node %q: tmpfs %s has the size %q", n.Name, target, text)
 			}
 		default:
 			ignored = append(ignored, option)
 		}
 	}
 	if len(ignored) > 0 {
-		p.diags.Warnf(CodeTmpfsOption, n.Pos, "keep size= alone, or leave it as it is", "node %q: tmpfs %s loses %s; a Pod can only limit its size", n.Name, target, strings.Join(ignored, ","))
+		b.diags.Warnf(CodeTmpfsOption, n.Pos, "keep size= alone, or leave it as it is", "node %q: tmpfs %s loses %s; a Pod can only limit its size", n.Name, target, strings.Join(ignored, ","))
 	}
 	return size
 }
@@ -277,7 +277,7 @@ type device struct {
 // devices are /dev/kvm where it is needed, and the topology's devices where the
 // container does not see all of the worker's anyway. A worker without the device
 // keeps the Pod from starting, with an event that says so.
-func (p *podRenderer) devices(m member, i int, privileged bool) []device {
+func (b *deploymentBuilder) devices(m member, i int, privileged bool) []device {
 	var out []device
 	if m.plan.Needs.KVM {
 		out = append(out, device{"/dev/kvm", "/dev/kvm"})
@@ -291,7 +291,7 @@ func (p *podRenderer) devices(m member, i int, privileged bool) []device {
 		if len(parts) > 1 && strings.HasPrefix(parts[1], "/") {
 			d.target = parts[1]
 		}
-		p.diags.Warnf(CodeDevice, m.node.Pos, "set privileged: true, or ask for the device through a device plugin in the policy's resources",
+		b.diags.Warnf(CodeDevice, m.node.Pos, "set privileged: true, or ask for the device through a device plugin in the policy's resources",
 			"node %q: the device %s is visible, but most workers let only privileged containers open it", m.node.Name, d.source)
 		out = append(out, d)
 	}

@@ -20,27 +20,27 @@ const (
 	controllerUser = 65532
 )
 
-func (r *renderer) controller() []apiObject {
+func (b *labBuilder) controller() []apiObject {
 	return []apiObject{
-		r.serviceAccount(contract.ControllerName, contract.ComponentController),
-		r.controllerRole(),
-		r.controllerRoleBinding(),
-		r.labConfigMap(contract.StatusConfigMap, contract.ComponentController, nil),
-		r.labConfigMap(contract.AddressesConfigMap, contract.ComponentController, nil),
-		r.controllerDeployment(),
+		b.serviceAccount(contract.ControllerName, contract.ComponentController),
+		b.controllerRole(),
+		b.controllerRoleBinding(),
+		b.labConfigMap(contract.StatusConfigMap, contract.ComponentController, nil),
+		b.labConfigMap(contract.AddressesConfigMap, contract.ComponentController, nil),
+		b.controllerDeployment(),
 	}
 }
 
 // controllerRole is what the controller uses, no more. The API cannot restrict
 // create by name; everything else that can be is.
-func (r *renderer) controllerRole() *rbacv1.Role {
+func (b *labBuilder) controllerRole() *rbacv1.Role {
 	read := []string{contract.StatusConfigMap, contract.AddressesConfigMap}
 	for i := range contract.DirectoryParts {
 		read = append(read, contract.DirectoryName(i))
 	}
 	return &rbacv1.Role{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
-		ObjectMeta: r.labMeta(contract.ControllerName, contract.ComponentController),
+		ObjectMeta: b.index.labMeta(contract.ControllerName, contract.ComponentController),
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch"}},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read, Verbs: []string{"get", "list", "watch"}},
@@ -52,19 +52,19 @@ func (r *renderer) controllerRole() *rbacv1.Role {
 	}
 }
 
-func (r *renderer) controllerRoleBinding() *rbacv1.RoleBinding {
+func (b *labBuilder) controllerRoleBinding() *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "RoleBinding"),
-		ObjectMeta: r.labMeta(contract.ControllerName, contract.ComponentController),
+		ObjectMeta: b.index.labMeta(contract.ControllerName, contract.ComponentController),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: contract.ControllerName},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: contract.ControllerName, Namespace: r.lab.Namespace}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: contract.ControllerName, Namespace: b.index.lab.Namespace}},
 	}
 }
 
-func (r *renderer) controllerDeployment() *appsv1.Deployment {
-	meta := r.labMeta(contract.ControllerName, contract.ComponentController)
-	selector := map[string]string{contract.LabelLab: r.labLabel, contract.LabelComponent: contract.ComponentController}
-	common := r.common()
+func (b *labBuilder) controllerDeployment() *appsv1.Deployment {
+	meta := b.index.labMeta(contract.ControllerName, contract.ComponentController)
+	selector := map[string]string{contract.LabelLab: b.index.labLabel, contract.LabelComponent: contract.ComponentController}
+	common := b.common()
 	return &appsv1.Deployment{
 		TypeMeta:   typeMeta("apps/v1", "Deployment"),
 		ObjectMeta: meta,
@@ -73,7 +73,7 @@ func (r *renderer) controllerDeployment() *appsv1.Deployment {
 			RevisionHistoryLimit: new(int32(1)),
 			Selector:             &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: map[string]string{contract.AnnotationLabName: r.lab.Name}},
+				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: map[string]string{contract.AnnotationLabName: b.index.lab.Name}},
 				Spec: corev1.PodSpec{
 					ServiceAccountName:            contract.ControllerName,
 					AutomountServiceAccountToken:  new(true),
@@ -89,7 +89,7 @@ func (r *renderer) controllerDeployment() *appsv1.Deployment {
 						RunAsGroup:     new(int64(controllerUser)),
 						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 					},
-					Containers: []corev1.Container{r.controllerContainer()},
+					Containers: []corev1.Container{b.controllerContainer()},
 				},
 			},
 		},
@@ -98,11 +98,11 @@ func (r *renderer) controllerDeployment() *appsv1.Deployment {
 
 // common is of placement and of the registries' credentials what the policies of all
 // nodes have: it holds for the lab's own Pods too.
-func (r *renderer) common() corev1.PodSpec {
+func (b *labBuilder) common() corev1.PodSpec {
 	spec := corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelOSStable: "linux"}}
 	var others []lab.Policy
-	for _, n := range r.lab.Nodes {
-		if r.podOf[n.Name] != nil {
+	for _, n := range b.index.lab.Nodes {
+		if b.index.podOf[n.Name] != nil {
 			others = append(others, n.Policy)
 		}
 	}
@@ -132,7 +132,7 @@ func (r *renderer) common() corev1.PodSpec {
 	return spec
 }
 
-func (r *renderer) controllerContainer() corev1.Container {
+func (b *labBuilder) controllerContainer() corev1.Container {
 	probe := func(path string, period int32) *corev1.Probe {
 		return &corev1.Probe{
 			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(contract.ControllerPort)}},
@@ -141,7 +141,7 @@ func (r *renderer) controllerContainer() corev1.Container {
 	}
 	return corev1.Container{
 		Name:    "controller",
-		Image:   r.image,
+		Image:   b.index.image,
 		Command: []string{"/c9s-controller"},
 		Env:     []corev1.EnvVar{fieldEnv("POD_NAME", "metadata.name"), fieldEnv("POD_NAMESPACE", "metadata.namespace")},
 		Ports:   []corev1.ContainerPort{{Name: "http", ContainerPort: contract.ControllerPort, Protocol: corev1.ProtocolTCP}},

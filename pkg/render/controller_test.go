@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
@@ -27,7 +28,7 @@ func TestControllerHasWhatAllHave(t *testing.T) {
 		Tolerations: []corev1.Toleration{toleration("labs")},
 	}
 	spec := func() corev1.PodSpec {
-		return newRenderer(l.Lab, l.plans, l.opts).controllerDeployment().Spec.Template.Spec
+		return (&labBuilder{index: newIndex(l.Lab, l.plans, l.opts, &diag.List{})}).controllerDeployment().Spec.Template.Spec
 	}
 	got := spec()
 	if want := map[string]string{corev1.LabelOSStable: "linux", "pool": "labs"}; !reflect.DeepEqual(got.NodeSelector, want) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
@@ -18,10 +19,20 @@ import (
 // SIGTERM and would make every change wait.
 const gracePeriod = 10
 
-// deployment runs the Pod, always one of it: the old one is gone before the new
-// one starts, since both would claim the same addresses.
-func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
-	meta := p.nodeMeta(p.pod.Name, p.pod.Name, p.primary)
+// deploymentBuilder builds the Deployment of one Pod.
+type deploymentBuilder struct {
+	index  *index
+	pod    *podView
+	staged staged
+	// volumes collects the volumes that the containers mount.
+	volumes volumeSet
+	diags   *diag.List
+}
+
+// deployment returns a Deployment with one replica. The old Pod is gone before the
+// new one starts, since both would claim the same addresses.
+func (b *deploymentBuilder) deployment() *appsv1.Deployment {
+	meta := b.index.nodeMeta(b.pod.name, b.pod.name, b.pod.primary)
 	labels := maps.Clone(meta.Labels)
 	// The proxies of service meshes would take the connections of devices and of
 	// probes: Istio is kept out by this label, Linkerd by its annotation.
@@ -31,19 +42,19 @@ func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 		// Nothing that an edit elsewhere in the file changes (the source line,
 		// the planner) may be here: it would restart the device.
 		Annotations: map[string]string{
-			contract.AnnotationLabName:    p.lab.Name,
-			contract.AnnotationNodeName:   strings.Join(p.pod.Nodes, ","),
-			contract.AnnotationStaged:     s.digest,
-			contract.AnnotationContainers: p.containerNames(),
+			contract.AnnotationLabName:    b.index.lab.Name,
+			contract.AnnotationNodeName:   strings.Join(b.pod.nodes, ","),
+			contract.AnnotationStaged:     b.staged.digest,
+			contract.AnnotationContainers: b.pod.containerNames(),
 			"linkerd.io/inject":           "disabled",
 		},
 	}
-	meta.Annotations[contract.AnnotationNodeName] = strings.Join(p.pod.Nodes, ",")
-	meta.Annotations[contract.AnnotationContainers] = p.containerNames()
-	if mode := p.linkApplyMode(); mode != "" {
+	meta.Annotations[contract.AnnotationNodeName] = strings.Join(b.pod.nodes, ",")
+	meta.Annotations[contract.AnnotationContainers] = b.pod.containerNames()
+	if mode := b.pod.linkApplyMode(); mode != "" {
 		meta.Annotations[contract.AnnotationLinkApply] = mode
 	}
-	if text := p.topologyLabels(); text != "" {
+	if text := b.pod.topologyLabels(); text != "" {
 		meta.Annotations[contract.AnnotationTopologyLabels] = text
 	}
 	return &appsv1.Deployment{
@@ -52,25 +63,25 @@ func (p *podRenderer) deployment(s staged) *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{
 			Replicas:                new(int32(1)),
 			RevisionHistoryLimit:    new(int32(1)),
-			ProgressDeadlineSeconds: new(p.deadlineSeconds()),
+			ProgressDeadlineSeconds: new(b.pod.deadlineSeconds()),
 			Strategy:                appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Selector:                &metav1.LabelSelector{MatchLabels: p.selector(p.pod.Name)},
-			Template:                corev1.PodTemplateSpec{ObjectMeta: template, Spec: p.podSpec(s)},
+			Selector:                &metav1.LabelSelector{MatchLabels: b.index.selector(b.pod.name)},
+			Template:                corev1.PodTemplateSpec{ObjectMeta: template, Spec: b.podSpec()},
 		},
 	}
 }
 
-func (p *podRenderer) linkApplyMode() string {
-	if p.primary.LinkApplyMode != "" {
-		return p.primary.LinkApplyMode
+func (v *podView) linkApplyMode() string {
+	if v.primary.LinkApplyMode != "" {
+		return v.primary.LinkApplyMode
 	}
-	return p.members[0].plan.LinkApplyMode
+	return v.members[0].plan.LinkApplyMode
 }
 
 // containerNames are the containers of each node.
-func (p *podRenderer) containerNames() string {
+func (v *podView) containerNames() string {
 	names := map[string][]string{}
-	for _, m := range p.members {
+	for _, m := range v.members {
 		names[m.node.Name] = append([]string{}, m.containers...) // never null
 	}
 	return mustJSON(names)
@@ -86,9 +97,9 @@ func mustJSON(v any) string {
 }
 
 // topologyLabels are the labels that the user gave the nodes, by node.
-func (p *podRenderer) topologyLabels() string {
+func (v *podView) topologyLabels() string {
 	labels := map[string]map[string]string{}
-	for _, m := range p.members {
+	for _, m := range v.members {
 		if len(m.node.Labels) > 0 {
 			labels[m.node.Name] = m.node.Labels
 		}
@@ -99,50 +110,50 @@ func (p *podRenderer) topologyLabels() string {
 	return mustJSON(labels)
 }
 
-func (p *podRenderer) podSpec(s staged) corev1.PodSpec {
+func (b *deploymentBuilder) podSpec() corev1.PodSpec {
 	spec := corev1.PodSpec{
-		Hostname:                      p.primary.ID,
+		Hostname:                      b.pod.primary.ID,
 		ServiceAccountName:            contract.NodeServiceAccount,
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(int64(gracePeriod)),
 	}
-	p.schedule(&spec)
-	p.namespaces(&spec)
-	p.helperVolumes(s)
-	if !s.empty {
-		spec.InitContainers = []corev1.Container{p.prepareContainer(s)}
+	b.schedule(&spec)
+	b.namespaces(&spec)
+	b.helperVolumes()
+	if !b.staged.empty {
+		spec.InitContainers = []corev1.Container{b.prepareContainer()}
 	}
-	if !p.hostNetwork {
-		spec.InitContainers = append(spec.InitContainers, p.wireContainer())
+	if !b.pod.hostNetwork {
+		spec.InitContainers = append(spec.InitContainers, b.wireContainer())
 	}
-	for _, m := range p.members {
+	for _, m := range b.pod.members {
 		for i, name := range m.containers {
-			spec.Containers = append(spec.Containers, p.deviceContainer(m, i, s.programs[name]))
+			spec.Containers = append(spec.Containers, b.deviceContainer(m, i, b.staged.programs[name]))
 		}
 	}
 	if len(spec.Containers) == 0 {
-		spec.Containers = []corev1.Container{p.idleContainer()}
+		spec.Containers = []corev1.Container{b.idleContainer()}
 	}
-	spec.Volumes = p.volumes.list
+	spec.Volumes = b.volumes.list
 	return spec
 }
 
 // namespaces carries pid-mode, network-mode host and dns.
-func (p *podRenderer) namespaces(spec *corev1.PodSpec) {
-	for _, m := range p.members {
-		p.pidMode(m.node, spec)
+func (b *deploymentBuilder) namespaces(spec *corev1.PodSpec) {
+	for _, m := range b.pod.members {
+		b.pidMode(m.node, spec)
 	}
-	if p.hostNetwork {
+	if b.pod.hostNetwork {
 		spec.HostNetwork = true
 		spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
 	}
-	dns := p.primary.DNS
-	if dns == nil || p.primary.RootNamespace {
+	dns := b.pod.primary.DNS
+	if dns == nil || b.pod.primary.RootNamespace {
 		return
 	}
 	switch {
-	case p.hostNetwork && len(dns.Servers) > 0:
+	case b.pod.hostNetwork && len(dns.Servers) > 0:
 		spec.DNSPolicy = corev1.DNSNone
 		spec.DNSConfig = dnsConfig(dns, true)
 	case len(dns.Servers) == 0 && len(dns.Search)+len(dns.Options) > 0:
@@ -167,24 +178,24 @@ func dnsConfig(dns *lab.DNS, servers bool) *corev1.PodDNSConfig {
 }
 
 // pidMode joins the worker's processes or those of the Pod's other containers.
-func (p *podRenderer) pidMode(n *lab.Node, spec *corev1.PodSpec) {
+func (b *deploymentBuilder) pidMode(n *lab.Node, spec *corev1.PodSpec) {
 	target, other := strings.CutPrefix(n.PIDMode, "container:")
 	switch {
 	case n.PIDMode == "":
 	case n.PIDMode == "host":
 		spec.HostPID = true
-	case other && p.sharesPod(target):
+	case other && b.pod.sharesPod(target):
 		spec.ShareProcessNamespace = new(true)
 	case other:
-		p.diags.Errorf(apicheck.CodePIDMode, n.Pos, "give the node network-mode container:"+target+" as well, so that both share a Pod",
+		b.diags.Errorf(apicheck.CodePIDMode, n.Pos, "give the node network-mode container:"+target+" as well, so that both share a Pod",
 			"node %q wants the process namespace of %q, which is in another Pod", n.Name, target)
 	default:
-		p.diags.Errorf(apicheck.CodePIDMode, n.Pos, "use host or container:<node>", "node %q has pid-mode %q", n.Name, n.PIDMode)
+		b.diags.Errorf(apicheck.CodePIDMode, n.Pos, "use host or container:<node>", "node %q has pid-mode %q", n.Name, n.PIDMode)
 	}
 }
 
-func (p *podRenderer) sharesPod(name string) bool {
-	for _, m := range p.members {
+func (v *podView) sharesPod(name string) bool {
+	for _, m := range v.members {
 		if m.node.Name == name || m.node.ID == name || m.node.LongName == name {
 			return true
 		}

@@ -15,10 +15,10 @@ import (
 )
 
 // directory returns the ConfigMaps with the lab's names and management addresses.
-func (r *renderer) directory(diags *diag.List) []*corev1.ConfigMap {
-	entries := make([]directoryEntry, 0, len(r.lab.Nodes))
-	for _, n := range r.lab.Nodes {
-		if e, ok := r.directoryEntry(n); ok {
+func (b *labBuilder) directory() []*corev1.ConfigMap {
+	entries := make([]directoryEntry, 0, len(b.index.lab.Nodes))
+	for _, n := range b.index.lab.Nodes {
+		if e, ok := b.directoryEntry(n); ok {
 			entries = append(entries, e)
 		}
 	}
@@ -27,7 +27,7 @@ func (r *renderer) directory(diags *diag.List) []*corev1.ConfigMap {
 		parts = splitDirectory(entries, largeObject)
 	}
 	if len(parts) > contract.DirectoryParts {
-		diags.Errorf(CodeDirectorySize, diag.Pos{File: r.lab.Source}, "split the lab over several namespaces",
+		b.diags.Errorf(CodeDirectorySize, diag.Pos{File: b.index.lab.Source}, "split the lab over several namespaces",
 			"the directory of %d nodes needs %d ConfigMaps; there is room for %d", len(entries), len(parts), contract.DirectoryParts)
 	}
 	out := make([]*corev1.ConfigMap, len(parts))
@@ -40,8 +40,8 @@ func (r *renderer) directory(diags *diag.List) []*corev1.ConfigMap {
 			nodes.WriteString(e.json)
 			hosts.WriteString(e.hosts)
 		}
-		out[i] = r.labConfigMap(contract.DirectoryName(i), contract.ComponentLab, map[string]string{
-			contract.DirectoryKey(i): fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"nodes\":[\n%s\n]}\n", contract.DirectoryVersion, r.lab.Name, nodes.String()),
+		out[i] = b.labConfigMap(contract.DirectoryName(i), contract.ComponentLab, map[string]string{
+			contract.DirectoryKey(i): fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"nodes\":[\n%s\n]}\n", contract.DirectoryVersion, b.index.lab.Name, nodes.String()),
 			contract.HostsKey(i):     hosts.String(),
 		})
 	}
@@ -68,14 +68,14 @@ func splitDirectory(entries []directoryEntry, budget int) [][]directoryEntry {
 	return parts
 }
 
-func (r *renderer) directoryEntry(n *lab.Node) (directoryEntry, bool) {
-	pod, ok := r.podOf[n.Name]
-	if !ok || r.skipPod(pod) {
+func (b *labBuilder) directoryEntry(n *lab.Node) (directoryEntry, bool) {
+	pod, ok := b.index.podOf[n.Name]
+	if !ok || b.index.skipPod(pod) {
 		return directoryEntry{}, false
 	}
-	entry := contract.DirectoryNode{Name: n.Name, Pod: pod.Name, Names: r.hostNames(n)}
-	if primary := r.nodes[pod.Nodes[0]]; primary.OnMgmtNetwork() {
-		entry.IPv4, entry.IPv6, entry.MAC = primary.MgmtIPv4, primary.MgmtIPv6, r.mgmtMAC(primary)
+	entry := contract.DirectoryNode{Name: n.Name, Pod: pod.Name, Names: hostNames(n)}
+	if primary := b.index.nodes[pod.Nodes[0]]; primary.OnMgmtNetwork() {
+		entry.IPv4, entry.IPv6, entry.MAC = primary.MgmtIPv4, primary.MgmtIPv6, b.index.mgmtMAC(primary)
 	}
 	data, err := json.Marshal(entry)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *renderer) directoryEntry(n *lab.Node) (directoryEntry, bool) {
 
 // hostNames are all names of a node: its own, containerlab's long one, the FQDN,
 // aliases, and the names of a chassis' components.
-func (r *renderer) hostNames(n *lab.Node) []string {
+func hostNames(n *lab.Node) []string {
 	names := []string{n.Name, n.LongName, n.FQDN}
 	names = append(names, n.Aliases...)
 	for _, c := range n.Components {
@@ -114,15 +114,15 @@ func (r *renderer) hostNames(n *lab.Node) []string {
 
 // allocations returns the ConfigMaps with the lab's allocations: each holds a
 // lab.Allocations with a part of the owners. JoinAllocations reads them back.
-func (r *renderer) allocations() []*corev1.ConfigMap {
-	parts := splitAllocations(r.lab.Allocations)
+func (b *labBuilder) allocations() []*corev1.ConfigMap {
+	parts := splitAllocations(b.index.lab.Allocations)
 	out := make([]*corev1.ConfigMap, len(parts))
 	for i, part := range parts {
 		data, err := json.MarshalIndent(part, "", " ")
 		if err != nil {
 			panic(err) // maps of strings
 		}
-		out[i] = r.labConfigMap(contract.AllocationsName(i), contract.ComponentLab, map[string]string{contract.AllocationsKey(i): string(data) + "\n"})
+		out[i] = b.labConfigMap(contract.AllocationsName(i), contract.ComponentLab, map[string]string{contract.AllocationsKey(i): string(data) + "\n"})
 	}
 	return out
 }
@@ -159,10 +159,10 @@ func splitAllocations(all lab.Allocations) []lab.Allocations {
 	return parts
 }
 
-func (r *renderer) labConfigMap(name, component string, data map[string]string) *corev1.ConfigMap {
+func (b *labBuilder) labConfigMap(name, component string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   typeMeta("v1", "ConfigMap"),
-		ObjectMeta: r.labMeta(name, component),
+		ObjectMeta: b.index.labMeta(name, component),
 		Data:       data,
 	}
 }

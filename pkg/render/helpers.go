@@ -30,23 +30,23 @@ const (
 
 // prepareContainer lays the files out. It may change owners and modes, nothing
 // else: no privilege, no network use, a read-only root.
-func (p *podRenderer) prepareContainer(s staged) corev1.Container {
+func (b *deploymentBuilder) prepareContainer() corev1.Container {
 	mounts := []corev1.VolumeMount{
 		{Name: volumePlan, MountPath: contract.PlanDir, ReadOnly: true},
 		{Name: volumeState, MountPath: contract.StateDir},
 	}
-	if len(s.files) > 0 {
+	if len(b.staged.files) > 0 {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeFiles, MountPath: contract.FilesDir, ReadOnly: true})
 	}
-	for _, m := range p.members {
-		mounts = append(mounts, p.nodeFolder(m).mount(contract.NodesDir+"/"+m.node.ID, "", false))
+	for _, m := range b.pod.members {
+		mounts = append(mounts, b.nodeFolder(m).mount(contract.NodesDir+"/"+m.node.ID, "", false))
 	}
-	if len(p.claimFolders()) > 0 {
-		mounts = append(mounts, folder{p.dataVolume(), claimVolumes}.mount(contract.VolumesDir, "", false))
+	if len(b.pod.claimFolders()) > 0 {
+		mounts = append(mounts, folder{b.dataVolume(), claimVolumes}.mount(contract.VolumesDir, "", false))
 	}
 	return corev1.Container{
 		Name:         prepareName,
-		Image:        p.image,
+		Image:        b.index.image,
 		Command:      []string{sidecarBinary, "prepare"},
 		VolumeMounts: mounts,
 		Resources:    smallRequests("10m", "16Mi"),
@@ -66,7 +66,7 @@ func (p *podRenderer) prepareContainer(s staged) corev1.Container {
 
 // wireContainer is the sidecar: an init container that goes on running. Its
 // startup probe holds the devices back until the interfaces are there.
-func (p *podRenderer) wireContainer() corev1.Container {
+func (b *deploymentBuilder) wireContainer() corev1.Container {
 	mounts := []corev1.VolumeMount{
 		{Name: volumePlan, MountPath: contract.PlanDir, ReadOnly: true},
 		{Name: volumeLinks, MountPath: contract.LinksDir, ReadOnly: true},
@@ -74,14 +74,14 @@ func (p *podRenderer) wireContainer() corev1.Container {
 		{Name: volumeWireKey, MountPath: path.Dir(contract.WireKeyFile), ReadOnly: true},
 		{Name: volumeState, MountPath: contract.StateDir},
 	}
-	if p.needsHostProc() {
+	if b.pod.needsHostProc(b.index.lab) {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeHostProc, MountPath: contract.HostProc})
 	}
 	resources := smallRequests("5m", "16Mi")
 	resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 	return corev1.Container{
 		Name:          wireName,
-		Image:         p.image,
+		Image:         b.index.image,
 		Command:       []string{sidecarBinary, "wire"},
 		RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
 		Env: []corev1.EnvVar{
@@ -102,7 +102,7 @@ func (p *podRenderer) wireContainer() corev1.Container {
 		// sidecar that is silent for two minutes is taken for dead.
 		// The sidecar holds its answer until it can say yes, so what waits for
 		// it goes on at once and not at the next probe.
-		StartupProbe:   statusProbe(api.PathStartup+"?"+api.QueryWait+"=900ms", 1, p.startupTries()),
+		StartupProbe:   statusProbe(api.PathStartup+"?"+api.QueryWait+"=900ms", 1, b.pod.startupTries()),
 		ReadinessProbe: statusProbe(api.PathReady+"?"+api.QueryWait+"=4s", 5, 2),
 		LivenessProbe:  statusProbe(api.PathLive, 20, 6),
 		SecurityContext: &corev1.SecurityContext{
@@ -115,9 +115,9 @@ func (p *podRenderer) wireContainer() corev1.Container {
 }
 
 // startupTries is how many seconds the wire's start may take.
-func (p *podRenderer) startupTries() int32 {
+func (v *podView) startupTries() int32 {
 	tries := startupSeconds
-	for _, m := range p.members {
+	for _, m := range v.members {
 		if len(m.node.Stages[lab.StageCreate].WaitFor) > 0 {
 			return waitSeconds
 		}
@@ -128,7 +128,7 @@ func (p *podRenderer) startupTries() int32 {
 
 // deadlineSeconds is how long the Deployment may take before it counts as failed:
 // the wire, and then fifty minutes for a device to boot and configure itself.
-func (p *podRenderer) deadlineSeconds() int32 { return p.startupTries() + 3000 }
+func (v *podView) deadlineSeconds() int32 { return v.startupTries() + 3000 }
 
 func statusProbe(path string, period, tries int32) *corev1.Probe {
 	return &corev1.Probe{
@@ -140,10 +140,10 @@ func statusProbe(path string, period, tries int32) *corev1.Probe {
 }
 
 // idleContainer stands where a bridge has no device: a Pod needs a container.
-func (p *podRenderer) idleContainer() corev1.Container {
+func (b *deploymentBuilder) idleContainer() corev1.Container {
 	return corev1.Container{
 		Name:      bridgeName,
-		Image:     p.image,
+		Image:     b.index.image,
 		Command:   []string{sidecarBinary, "idle"},
 		Resources: smallRequests("1m", "8Mi"),
 		SecurityContext: &corev1.SecurityContext{

@@ -14,44 +14,50 @@ import (
 
 const networkPolicyName = "c9s-nodes"
 
-// labObjects are the objects that the lab has once.
-func (r *renderer) labObjects(diags *diag.List) []manifest.Object {
+// labBuilder builds the objects that a lab has once.
+type labBuilder struct {
+	index *index
+	diags *diag.List
+}
+
+// labObjects returns them in their order.
+func (b *labBuilder) labObjects() []manifest.Object {
 	var out []manifest.Object
 	add := func(group string, objs ...apiObject) {
 		for _, o := range objs {
-			out = append(out, manifest.Object{Group: group, Object: o, Source: r.lab.Source, Secret: manifest.IsSecret(o)})
+			out = append(out, manifest.Object{Group: group, Object: o, Source: b.index.lab.Source, Secret: manifest.IsSecret(o)})
 		}
 	}
-	if ns := r.namespace(); ns != nil {
+	if ns := b.namespace(); ns != nil {
 		add(manifest.GroupNamespace, ns)
 	}
-	add(manifest.GroupLab, r.serviceAccount(contract.NodeServiceAccount, contract.ComponentLab))
-	if r.opts.WireKey != nil {
-		add(manifest.GroupLabSecrets, r.wireKey())
+	add(manifest.GroupLab, b.serviceAccount(contract.NodeServiceAccount, contract.ComponentLab))
+	if b.index.opts.WireKey != nil {
+		add(manifest.GroupLabSecrets, b.wireKey())
 	}
-	if ca := r.authority(); ca != nil {
-		add(manifest.GroupLabSecrets, r.caSecret(ca))
+	if ca := b.authority(); ca != nil {
+		add(manifest.GroupLabSecrets, b.caSecret(ca))
 	}
-	for _, cm := range r.directory(diags) {
+	for _, cm := range b.directory() {
 		add(manifest.GroupLab, cm)
 	}
-	for _, cm := range r.allocations() {
+	for _, cm := range b.allocations() {
 		add(manifest.GroupLab, cm)
 	}
-	add(manifest.GroupLab, r.networkPolicy())
-	if !r.opts.NoController {
-		add(manifest.GroupController, r.controller()...)
+	add(manifest.GroupLab, b.networkPolicy())
+	if !b.index.opts.NoController {
+		add(manifest.GroupController, b.controller()...)
 	}
 	return out
 }
 
 // namespace is nil for the namespace "default", which is not c9s' to make. Its
 // Pods need the privileged Pod Security level: the sidecar makes interfaces.
-func (r *renderer) namespace() *corev1.Namespace {
-	if r.lab.Namespace == metav1.NamespaceDefault {
+func (b *labBuilder) namespace() *corev1.Namespace {
+	if b.index.lab.Namespace == metav1.NamespaceDefault {
 		return nil
 	}
-	meta := r.labMeta(r.lab.Namespace, contract.ComponentLab)
+	meta := b.index.labMeta(b.index.lab.Namespace, contract.ComponentLab)
 	meta.Namespace = ""
 	for _, mode := range []string{"enforce", "audit", "warn"} {
 		meta.Labels["pod-security.kubernetes.io/"+mode] = "privileged"
@@ -60,36 +66,36 @@ func (r *renderer) namespace() *corev1.Namespace {
 }
 
 // serviceAccount is one whose token is mounted only where a Pod asks for it.
-func (r *renderer) serviceAccount(name, component string) *corev1.ServiceAccount {
+func (b *labBuilder) serviceAccount(name, component string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{
 		TypeMeta:                     typeMeta("v1", "ServiceAccount"),
-		ObjectMeta:                   r.labMeta(name, component),
+		ObjectMeta:                   b.index.labMeta(name, component),
 		AutomountServiceAccountToken: new(false),
 	}
 }
 
-func (r *renderer) wireKey() *corev1.Secret {
+func (b *labBuilder) wireKey() *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: r.labMeta(contract.WireKeySecret, contract.ComponentLab),
+		ObjectMeta: b.index.labMeta(contract.WireKeySecret, contract.ComponentLab),
 		Type:       corev1.SecretTypeOpaque,
-		Data:       map[string][]byte{contract.WireKeyKey: r.opts.WireKey},
+		Data:       map[string][]byte{contract.WireKeyKey: b.index.opts.WireKey},
 	}
 }
 
 // authority is the lab's certificate authority: the external one of
 // settings.certificate-authority, or else the one that the caller made.
-func (r *renderer) authority() *Certificate {
-	if ca := r.lab.CA; ca != nil && ca.Cert != nil && ca.Key != nil {
-		return &Certificate{Cert: r.lab.Files[ca.Cert.Digest], Key: r.lab.Files[ca.Key.Digest]}
+func (b *labBuilder) authority() *Certificate {
+	if ca := b.index.lab.CA; ca != nil && ca.Cert != nil && ca.Key != nil {
+		return &Certificate{Cert: b.index.lab.Files[ca.Cert.Digest], Key: b.index.lab.Files[ca.Key.Digest]}
 	}
-	return r.opts.CA
+	return b.index.opts.CA
 }
 
-func (r *renderer) caSecret(ca *Certificate) *corev1.Secret {
+func (b *labBuilder) caSecret(ca *Certificate) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: r.labMeta(contract.CASecret, contract.ComponentLab),
+		ObjectMeta: b.index.labMeta(contract.CASecret, contract.ComponentLab),
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: ca.Cert, corev1.TLSPrivateKeyKey: ca.Key},
 	}
@@ -99,7 +105,7 @@ func (r *renderer) caSecret(ca *Certificate) *corev1.Secret {
 // everybody else all but the sidecar's ports. A policy cannot deny, so the ports
 // around the sidecar's are allowed as ranges. The kubelet's probes reach a Pod
 // from its own worker, which every implementation lets through.
-func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
+func (b *labBuilder) networkPolicy() *networkingv1.NetworkPolicy {
 	const first, last = 1, 65535
 	udp := [][2]int32{{first, contract.WirePort - 1}, {contract.MgmtPort + 1, contract.VXLANPort - 1}, {contract.VXLANPort + 1, last}}
 	tcp := [][2]int32{{first, contract.StatusPort - 1}, {contract.StatusPort + 1, last}}
@@ -109,7 +115,7 @@ func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	open = append(open, portRanges(corev1.ProtocolSCTP, [][2]int32{{first, last}})...)
 	// Cilium before 1.17 takes a range for its first port: what is published is named.
 	var published [][]lab.Port
-	for _, n := range r.lab.Nodes {
+	for _, n := range b.index.lab.Nodes {
 		published = append(published, exposedPorts(n))
 	}
 	for _, port := range uniquePorts(published...) {
@@ -117,15 +123,15 @@ func (r *renderer) networkPolicy() *networkingv1.NetworkPolicy {
 	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   typeMeta("networking.k8s.io/v1", "NetworkPolicy"),
-		ObjectMeta: r.labMeta(networkPolicyName, contract.ComponentLab),
+		ObjectMeta: b.index.labMeta(networkPolicyName, contract.ComponentLab),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{
-				contract.LabelLab: r.labLabel, contract.LabelComponent: contract.ComponentNode,
+				contract.LabelLab: b.index.labLabel, contract.LabelComponent: contract.ComponentNode,
 			}},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
 				{From: []networkingv1.NetworkPolicyPeer{{
-					PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{contract.LabelLab: r.labLabel}},
+					PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{contract.LabelLab: b.index.labLabel}},
 				}}},
 				{Ports: open},
 			},

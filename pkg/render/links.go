@@ -31,61 +31,68 @@ const forwardLLDP = 1 << 0xe
 // maxInterfaceName is Linux' IFNAMSIZ without the final zero.
 const maxInterfaceName = 15
 
-func (p *podRenderer) linksName() string { return p.pod.Name + "-links" }
+func (v *podView) linksName() string { return v.name + "-links" }
+
+// linksBuilder builds the Pod's connectivity: links.json.
+type linksBuilder struct {
+	index *index
+	pod   *podView
+	diags *diag.List
+}
 
 // linksConfigMap is the Pod's connectivity. It may change under a running Pod.
-func (p *podRenderer) linksConfigMap() *corev1.ConfigMap {
-	data := map[string]string{contract.LinksFile: manifest.PrettyJSON(p.document(), 2)}
-	for _, m := range p.members {
-		if p.countsInterfaces(m) {
+func (b *linksBuilder) linksConfigMap() *corev1.ConfigMap {
+	data := map[string]string{contract.LinksFile: manifest.PrettyJSON(b.document(), 2)}
+	for _, m := range b.pod.members {
+		if b.pod.countsInterfaces(m) {
 			data[interfaceCountKey(m.node.ID)] = m.plan.Containers[0].Env[interfaceCount]
 		}
 	}
 	return &corev1.ConfigMap{
 		TypeMeta:   typeMeta("v1", "ConfigMap"),
-		ObjectMeta: p.nodeMeta(p.linksName(), p.pod.Name, p.primary),
+		ObjectMeta: b.index.nodeMeta(b.pod.linksName(), b.pod.name, b.pod.primary),
 		Data:       data,
 	}
 }
 
-func (p *podRenderer) document() *contract.Links {
+func (b *linksBuilder) document() *contract.Links {
 	doc := &contract.Links{
 		Version:  contract.LinksVersion,
-		Lab:      p.lab.Name,
-		Pod:      p.pod.Name,
-		Encrypt:  p.lab.EncryptWires,
-		Hostname: p.primary.Hostname,
-		Mgmt:     p.mgmt(),
-		Sysctls:  p.sysctls(),
+		Lab:      b.index.lab.Name,
+		Pod:      b.pod.name,
+		Encrypt:  b.index.lab.EncryptWires,
+		Hostname: b.pod.primary.Hostname,
+		Mgmt:     b.mgmt(),
+		Sysctls:  b.sysctls(),
 	}
 	used := map[string]*lab.Endpoint{}
 	bridges := map[string]*lab.Node{}
-	for _, m := range p.members {
+	for _, m := range b.pod.members {
 		if m.node.RootNamespace {
-			p.checkBridge(m.node, bridges)
+			b.checkBridge(m.node, bridges)
 			doc.Bridges = append(doc.Bridges, contract.Bridge{Name: bridgeInterface(m.node.Name), GroupForwardMask: forwardLLDP})
 		}
 		for _, ep := range orderedEndpoints(m) {
-			p.checkInterface(ep, used, doc)
-			doc.Interfaces = append(doc.Interfaces, p.iface(m, ep))
+			b.checkInterface(ep, used, doc)
+			doc.Interfaces = append(doc.Interfaces, b.iface(m, ep))
 		}
-		if p.primary.OnMgmtNetwork() && !m.node.RootNamespace {
-			p.checkPorts(m.node)
+		if b.pod.primary.OnMgmtNetwork() && !m.node.RootNamespace {
+			b.checkPorts(m.node)
 			doc.Ports = uniquePorts(doc.Ports, exposedPorts(m.node))
 		}
 	}
 	return doc
 }
 
-func (p *podRenderer) mgmt() *contract.Mgmt {
-	n := p.primary
+func (b *linksBuilder) mgmt() *contract.Mgmt {
+	n := b.pod.primary
 	if !n.OnMgmtNetwork() {
 		return nil
 	}
-	net := p.lab.Mgmt
+	net := b.index.lab.Mgmt
 	out := &contract.Mgmt{
 		Interface:      mgmtInterface,
-		MAC:            p.mgmtMAC(n),
+		MAC:            b.index.mgmtMAC(n),
 		MTU:            orDefault(net.MTU, defaultMgmtMTU),
 		ExternalAccess: net.ExternalAccess,
 	}
@@ -102,19 +109,19 @@ func (p *podRenderer) mgmt() *contract.Mgmt {
 
 // mgmtMAC is the kind's where it fixes one, else a locally administered address
 // made of the names of lab and node.
-func (r *renderer) mgmtMAC(n *lab.Node) string {
-	if p := r.plans[n.Name]; p != nil && len(p.Containers) > 0 && p.Containers[0].MgmtMAC != "" {
+func (x *index) mgmtMAC(n *lab.Node) string {
+	if p := x.plans[n.Name]; p != nil && len(p.Containers) > 0 && p.Containers[0].MgmtMAC != "" {
 		return p.Containers[0].MgmtMAC
 	}
-	sum := sha256.Sum256([]byte(r.lab.Name + "\x00" + n.Name))
+	sum := sha256.Sum256([]byte(x.lab.Name + "\x00" + n.Name))
 	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3], sum[4])
 }
 
 // checkBridge refuses two bridges of one name in a network namespace.
-func (p *podRenderer) checkBridge(n *lab.Node, bridges map[string]*lab.Node) {
+func (b *linksBuilder) checkBridge(n *lab.Node, bridges map[string]*lab.Node) {
 	name := bridgeInterface(n.Name)
 	if other := bridges[name]; other != nil {
-		p.diags.Errorf(CodeInterfaceTwice, n.Pos, "rename one of the two",
+		b.diags.Errorf(CodeInterfaceTwice, n.Pos, "rename one of the two",
 			"nodes %q and %q would both be the bridge %s of the same network namespace (the other is at %s)", other.Name, n.Name, name, other.Pos)
 	}
 	bridges[name] = n
@@ -155,23 +162,23 @@ func orderedEndpoints(m member) []*lab.Endpoint {
 
 // checkInterface refuses names that the Pod has already. The nodes of a Pod share
 // one network namespace.
-func (p *podRenderer) checkInterface(ep *lab.Endpoint, used map[string]*lab.Endpoint, doc *contract.Links) {
+func (b *linksBuilder) checkInterface(ep *lab.Endpoint, used map[string]*lab.Endpoint, doc *contract.Links) {
 	name := ep.Interface
 	if name == "lo" || name == "c9s0" || name == mgmtInterface && doc.Mgmt != nil {
-		p.diags.Errorf(CodeInterfaceReserved, ep.Pos, "choose another interface name",
+		b.diags.Errorf(CodeInterfaceReserved, ep.Pos, "choose another interface name",
 			"node %q: the interface %s is c9s' own", ep.Node, name)
 		return
 	}
 	if before := used[name]; before != nil {
-		p.diags.Errorf(CodeInterfaceTwice, ep.Pos, "nodes that share a network namespace need different interface names",
+		b.diags.Errorf(CodeInterfaceTwice, ep.Pos, "nodes that share a network namespace need different interface names",
 			"interface %s of node %q is in one Pod with interface %s of node %q (%s)", name, ep.Node, name, before.Node, before.Pos)
 		return
 	}
 	used[name] = ep
 }
 
-func (p *podRenderer) iface(m member, ep *lab.Endpoint) contract.Interface {
-	link := p.lab.Links[ep.Link]
+func (b *linksBuilder) iface(m member, ep *lab.Endpoint) contract.Interface {
+	link := b.index.lab.Links[ep.Link]
 	out := contract.Interface{
 		Name: ep.Interface, Alias: ep.Alias, Node: ep.Node, MAC: ep.MAC, MTU: link.MTU, IPv4: ep.IPv4, IPv6: ep.IPv6,
 	}
@@ -186,7 +193,7 @@ func (p *podRenderer) iface(m member, ep *lab.Endpoint) contract.Interface {
 	if ep.Bridge || m.node.RootNamespace {
 		out.Bridge = bridgeInterface(m.node.Name)
 	}
-	p.farEnd(&out, link, ep)
+	b.farEnd(&out, link, ep)
 	return out
 }
 
@@ -200,7 +207,7 @@ func planned(p *plan.Plan, name string) *plan.Interface {
 }
 
 // farEnd says what is at the other end of a link.
-func (p *podRenderer) farEnd(out *contract.Interface, link *lab.Link, ep *lab.Endpoint) {
+func (b *linksBuilder) farEnd(out *contract.Interface, link *lab.Link, ep *lab.Endpoint) {
 	switch link.Type {
 	case lab.LinkHost:
 		out.Host = &contract.Host{Interface: link.HostInterface}
@@ -214,13 +221,13 @@ func (p *podRenderer) farEnd(out *contract.Interface, link *lab.Link, ep *lab.En
 	case lab.LinkDummy:
 		out.Dummy = true
 	default:
-		p.wireOrLocal(out, link, ep)
+		b.wireOrLocal(out, link, ep)
 	}
 }
 
-func (p *podRenderer) wireOrLocal(out *contract.Interface, link *lab.Link, ep *lab.Endpoint) {
+func (b *linksBuilder) wireOrLocal(out *contract.Interface, link *lab.Link, ep *lab.Endpoint) {
 	if len(link.Endpoints) != 2 {
-		p.diags.Add(diag.Diagnostic{Code: CodeLinkEnds, Severity: diag.Error, Pos: link.Pos,
+		b.diags.Add(diag.Diagnostic{Code: CodeLinkEnds, Severity: diag.Error, Pos: link.Pos,
 			Message: fmt.Sprintf("the %s link has %d ends", link.Type, len(link.Endpoints)), Hint: "report this to c9s"})
 		return
 	}
@@ -228,7 +235,7 @@ func (p *podRenderer) wireOrLocal(out *contract.Interface, link *lab.Link, ep *l
 	if far.Node == ep.Node && far.Interface == ep.Interface {
 		far, impairment = link.Endpoints[0], impaired(link.Impairment, true)
 	}
-	if pod := p.podOf[far.Node]; pod != nil && pod.Name != p.pod.Name {
+	if pod := b.index.podOf[far.Node]; pod != nil && pod.Name != b.pod.name {
 		out.Wire = &contract.Wire{
 			ID: link.WireID, PeerPod: pod.Name, PeerNode: far.Node, PeerInterface: far.Interface,
 			Datapath: cmp.Or(link.Datapath, "auto"), Impairment: impairment,
@@ -254,10 +261,10 @@ func impaired(both *lab.LinkImpairment, back bool) *lab.Impairment {
 }
 
 // needsHostProc tells whether a link leads into the worker's network namespace.
-func (p *podRenderer) needsHostProc() bool {
-	for _, m := range p.members {
+func (v *podView) needsHostProc(l *lab.Lab) bool {
+	for _, m := range v.members {
 		for _, ep := range m.node.Endpoints {
-			if t := p.lab.Links[ep.Link].Type; t == lab.LinkHost || t == lab.LinkMacvlan {
+			if t := l.Links[ep.Link].Type; t == lab.LinkHost || t == lab.LinkMacvlan {
 				return true
 			}
 		}
@@ -267,19 +274,19 @@ func (p *podRenderer) needsHostProc() bool {
 
 // sysctls are those of the namespaces that the Pod's containers share: the
 // sidecar sets them, so that the kubelet need not allow them as unsafe.
-func (p *podRenderer) sysctls() map[string]string {
+func (b *linksBuilder) sysctls() map[string]string {
 	var out map[string]string
-	for _, m := range p.members {
+	for _, m := range b.pod.members {
 		for _, c := range m.plan.Containers {
 			for _, name := range slices.Sorted(maps.Keys(c.Sysctls)) {
 				text := c.Sysctls[name]
 				if !namespaced(name) {
-					p.diags.Errorf(CodeSysctl, m.node.Pos, "set it on the workers, or remove it",
+					b.diags.Errorf(CodeSysctl, m.node.Pos, "set it on the workers, or remove it",
 						"node %q: the sysctl %s belongs to the whole worker", m.node.Name, name)
 					continue
 				}
 				if before, ok := out[name]; ok && before != text {
-					p.diags.Errorf(CodeSysctlConflict, m.node.Pos, "give them the same value",
+					b.diags.Errorf(CodeSysctlConflict, m.node.Pos, "give them the same value",
 						"node %q wants the sysctl %s=%s, but %s is set for the Pod that it shares", m.node.Name, name, text, before)
 				}
 				if out == nil {

@@ -8,54 +8,54 @@ import (
 )
 
 // labMeta is the metadata of an object of the lab as a whole.
-func (r *renderer) labMeta(name, component string) metav1.ObjectMeta {
+func (x *index) labMeta(name, component string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:      name,
-		Namespace: r.lab.Namespace,
+		Namespace: x.lab.Namespace,
 		Labels: map[string]string{
-			contract.LabelLab:              r.labLabel,
+			contract.LabelLab:              x.labLabel,
 			contract.LabelComponent:        component,
 			"app.kubernetes.io/name":       "c9s",
 			"app.kubernetes.io/component":  component,
-			"app.kubernetes.io/part-of":    r.labLabel,
+			"app.kubernetes.io/part-of":    x.labLabel,
 			"app.kubernetes.io/managed-by": "c9s",
 		},
 		Annotations: map[string]string{
-			contract.AnnotationLabName: r.lab.Name,
-			contract.AnnotationSource:  r.lab.Source,
-			contract.AnnotationPlanner: r.opts.Planner,
-			contract.AnnotationVersion: r.opts.Version,
+			contract.AnnotationLabName: x.lab.Name,
+			contract.AnnotationSource:  x.lab.Source,
+			contract.AnnotationPlanner: x.opts.Planner,
+			contract.AnnotationVersion: x.opts.Version,
 		},
 	}
 }
 
 // nodeMeta is the metadata of an object of node n in the Pod called pod.
-func (r *renderer) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
-	labels := r.selector(pod)
+func (x *index) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
+	labels := x.selector(pod)
 	labels[contract.LabelNode] = n.ID
 	labels[contract.LabelKind] = contract.LabelValue(n.Kind)
 	labels[contract.LabelComponent] = contract.ComponentNode
 	labels["app.kubernetes.io/name"] = contract.LabelValue(n.Kind)
 	labels["app.kubernetes.io/instance"] = n.ID
 	labels["app.kubernetes.io/component"] = contract.ComponentNode
-	labels["app.kubernetes.io/part-of"] = r.labLabel
+	labels["app.kubernetes.io/part-of"] = x.labLabel
 	labels["app.kubernetes.io/managed-by"] = "c9s"
 	return metav1.ObjectMeta{
 		Name:      name,
-		Namespace: r.lab.Namespace,
+		Namespace: x.lab.Namespace,
 		Labels:    labels,
 		Annotations: map[string]string{
-			contract.AnnotationLabName:  r.lab.Name,
+			contract.AnnotationLabName:  x.lab.Name,
 			contract.AnnotationNodeName: n.Name,
 			contract.AnnotationSource:   n.Source(),
-			contract.AnnotationPlanner:  r.opts.Planner,
+			contract.AnnotationPlanner:  x.opts.Planner,
 		},
 	}
 }
 
 // selector finds the Pods of one Deployment.
-func (r *renderer) selector(pod string) map[string]string {
-	return map[string]string{contract.LabelLab: r.labLabel, contract.LabelPod: pod}
+func (x *index) selector(pod string) map[string]string {
+	return map[string]string{contract.LabelLab: x.labLabel, contract.LabelPod: pod}
 }
 
 func typeMeta(apiVersion, kind string) metav1.TypeMeta {

@@ -12,19 +12,18 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
-// podRenderer renders the objects of one Pod.
-type podRenderer struct {
-	*renderer
-	pod     *lab.Pod
+// podView is one Pod of the lab, read-only once it is made.
+type podView struct {
+	name string
+	// nodes are the names of the Pod's nodes, the primary first.
+	nodes   []string
 	members []member
 	primary *lab.Node
-	// hostNetwork tells that the Pod is in the worker's network namespace and
-	// has no wire.
+	// hostNetwork means that the Pod is in the worker's network namespace and has
+	// no wire.
 	hostNetwork bool
-	// persistent tells that the node folders are on a PersistentVolumeClaim.
+	// persistent means that the node folders are on a PersistentVolumeClaim.
 	persistent bool
-	volumes    volumeSet
-	diags      *diag.List
 }
 
 // member is one node of the Pod.
@@ -35,23 +34,23 @@ type member struct {
 	containers []string
 }
 
-func newPodRenderer(r *renderer, pod *lab.Pod, diags *diag.List) *podRenderer {
-	p := &podRenderer{renderer: r, pod: pod, primary: r.nodes[pod.Nodes[0]], diags: diags}
+func newPodView(x *index, pod *lab.Pod) *podView {
+	v := &podView{name: pod.Name, nodes: pod.Nodes, primary: x.nodes[pod.Nodes[0]]}
 	taken := map[string]bool{prepareName: true, wireName: true}
 	for _, name := range pod.Nodes {
-		m := member{node: r.nodes[name], plan: r.plans[name]}
+		m := member{node: x.nodes[name], plan: x.plans[name]}
 		for _, c := range m.plan.Containers {
 			m.containers = append(m.containers, containerName(m.node.ID, c.Name, taken))
 		}
-		p.members = append(p.members, m)
+		v.members = append(v.members, m)
 	}
-	p.hostNetwork = p.primary.NetworkMode == lab.NetworkHost
-	p.persistent = p.needsClaim()
-	return p
+	v.hostNetwork = v.primary.NetworkMode == lab.NetworkHost
+	v.persistent = v.needsClaim()
+	return v
 }
 
-// containerName is the node's ID, with the slot for a chassis. A node that is
-// called like a helper container gets "-device".
+// containerName returns the node's ID, with the slot for a chassis. A node with the
+// name of a helper container gets "-device".
 func containerName(id, slot string, taken map[string]bool) string {
 	name := id
 	if slot != "" {
@@ -64,57 +63,64 @@ func containerName(id, slot string, taken map[string]bool) string {
 	return name
 }
 
+// podBuilder builds the objects of one Pod.
+type podBuilder struct {
+	index *index
+	pod   *podView
+	diags *diag.List
+}
+
 // render returns the Pod's objects in their order.
-func (p *podRenderer) render() []manifest.Object {
-	if p.hostNetwork {
-		p.checkHostNetwork()
+func (b *podBuilder) render() []manifest.Object {
+	if b.pod.hostNetwork {
+		b.checkHostNetwork()
 	}
-	staged := p.stage()
+	staged := newStager(b.index, b.pod, b.diags).stage()
 	var out []manifest.Object
 	add := func(group string, source *lab.Node, objs ...apiObject) {
 		for _, o := range objs {
 			out = append(out, manifest.Object{Group: group, Object: o, Source: source.Source(), Secret: manifest.IsSecret(o)})
 		}
 	}
-	nodes, secrets := manifest.NodeGroup(p.pod.Name), manifest.SecretGroup(p.pod.Name)
+	nodes, secrets := manifest.NodeGroup(b.pod.name), manifest.SecretGroup(b.pod.name)
 	for _, s := range staged.secrets {
-		add(secrets, p.primary, s)
+		add(secrets, b.pod.primary, s)
 	}
-	for _, m := range p.members {
-		if cert, ok := p.opts.Certificates[m.node.Name]; ok {
-			add(secrets, m.node, p.certificateSecret(m.node, cert))
+	for _, m := range b.pod.members {
+		if cert, ok := b.index.opts.Certificates[m.node.Name]; ok {
+			add(secrets, m.node, b.certificateSecret(m.node, cert))
 		}
 	}
 	for _, cm := range staged.configMaps {
-		add(nodes, p.primary, cm)
+		add(nodes, b.pod.primary, cm)
 	}
-	if !p.hostNetwork {
-		add(nodes, p.primary, p.linksConfigMap())
+	if !b.pod.hostNetwork {
+		add(nodes, b.pod.primary, (&linksBuilder{index: b.index, pod: b.pod, diags: b.diags}).linksConfigMap())
 	}
-	if p.persistent {
-		add(nodes, p.primary, p.claim())
+	if b.pod.persistent {
+		add(nodes, b.pod.primary, b.claim())
 	}
-	for _, m := range p.members {
-		for _, s := range p.services(m.node) {
+	for _, m := range b.pod.members {
+		for _, s := range b.services(m.node) {
 			add(nodes, m.node, s)
 		}
 	}
-	add(nodes, p.primary, p.deployment(staged))
+	add(nodes, b.pod.primary, (&deploymentBuilder{index: b.index, pod: b.pod, staged: staged, diags: b.diags}).deployment())
 	return out
 }
 
-// checkHostNetwork refuses what needs a wire, which a Pod in the worker's
-// network namespace cannot have.
-func (p *podRenderer) checkHostNetwork() {
+// checkHostNetwork rejects links and waits for other nodes: both need a wire, and a
+// Pod in the worker's network namespace has none.
+func (b *podBuilder) checkHostNetwork() {
 	const hint = "remove network-mode host, or link the other node to host:<interface>"
-	for _, m := range p.members {
+	for _, m := range b.pod.members {
 		if len(m.node.Endpoints) > 0 {
-			p.diags.Errorf(CodeHostNetwork, m.node.Pos, hint,
+			b.diags.Errorf(CodeHostNetwork, m.node.Pos, hint,
 				"node %q is in the worker's network namespace (network-mode host) and has links", m.node.Name)
 		}
 		for _, stage := range m.node.Stages {
 			if len(stage.WaitFor) > 0 {
-				p.diags.Errorf(CodeHostNetwork, m.node.Pos, hint,
+				b.diags.Errorf(CodeHostNetwork, m.node.Pos, hint,
 					"node %q is in the worker's network namespace (network-mode host) and waits for other nodes", m.node.Name)
 				break
 			}
@@ -122,11 +128,11 @@ func (p *podRenderer) checkHostNetwork() {
 	}
 }
 
-// certificateSecret is the node's issued certificate.
-func (p *podRenderer) certificateSecret(n *lab.Node, cert Certificate) *corev1.Secret {
+// certificateSecret returns the Secret with the node's issued certificate.
+func (b *podBuilder) certificateSecret(n *lab.Node, cert Certificate) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   typeMeta("v1", "Secret"),
-		ObjectMeta: p.nodeMeta(contract.CertificateSecret(n.ID), p.pod.Name, n),
+		ObjectMeta: b.index.nodeMeta(contract.CertificateSecret(n.ID), b.pod.name, n),
 		Type:       corev1.SecretTypeTLS,
 		Data: map[string][]byte{
 			"ca.crt":                cert.CA,

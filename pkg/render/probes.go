@@ -46,7 +46,7 @@ func healthArgv(test []string) []string {
 
 // probes sets the first container's probes: the policy's where it has any, else
 // the plan's readiness.
-func (p *podRenderer) probes(m member, c *corev1.Container) {
+func (b *deploymentBuilder) probes(m member, c *corev1.Container) {
 	policy := m.node.Policy
 	c.LivenessProbe, c.StartupProbe = policy.Liveness, policy.Startup
 	switch {

@@ -7,25 +7,25 @@ import (
 )
 
 // gate is what holds a node back before its own start.
-func (p *podRenderer) gate(n *lab.Node) contract.Gate {
+func (s *stager) gate(n *lab.Node) contract.Gate {
 	return contract.Gate{
 		DelaySeconds: n.StartupDelay,
-		Create:       p.waitFor(n, lab.StageCreate),
-		CreateLinks:  p.waitFor(n, lab.StageCreateLinks),
+		Create:       s.waitFor(n, lab.StageCreate),
+		CreateLinks:  s.waitFor(n, lab.StageCreateLinks),
 	}
 }
 
 // waitFor is what n waits for before the stage called name.
-func (p *podRenderer) waitFor(n *lab.Node, name lab.StageName) []contract.WaitFor {
+func (s *stager) waitFor(n *lab.Node, name lab.StageName) []contract.WaitFor {
 	var out []contract.WaitFor
 	for _, w := range n.Stages[name].WaitFor {
 		if w.Stage == lab.StageExit {
-			p.diags.Errorf(CodeWaitExit, n.Pos, "wait for the stage healthy or configure instead",
+			s.diags.Errorf(CodeWaitExit, n.Pos, "wait for the stage healthy or configure instead",
 				"node %q waits for the end of node %q, whose container is restarted when it ends", n.Name, w.Node)
 			continue
 		}
-		pod := p.podOf[w.Node]
-		if pod == nil || p.skipPod(pod) {
+		pod := s.index.podOf[w.Node]
+		if pod == nil || s.index.skipPod(pod) {
 			continue // the worker itself is always there
 		}
 		out = append(out, contract.WaitFor{Node: w.Node, Pod: pod.Name, Stage: string(w.Stage)})
@@ -40,8 +40,8 @@ func (s *stager) programs(m member) []contract.Container {
 	strict := m.node.Policy.StrictExec != nil && *m.node.Policy.StrictExec
 	var out []contract.Container
 	for i, c := range m.plan.Containers {
-		b := programBuilder{stager: s, member: m, container: c.Name, first: i == 0}
-		if i == 0 && s.staged(m.node) {
+		b := programBuilder{files: s, member: m, container: c.Name, first: i == 0}
+		if i == 0 && s.index.hasStages(m.node) {
 			b.stages()
 		} else {
 			b.steps(false)
@@ -61,9 +61,9 @@ func (s *stager) programs(m member) []contract.Container {
 	return out
 }
 
-// staged tells whether the node's stages mean anything to itself or to others.
-func (p *podRenderer) staged(n *lab.Node) bool {
-	return len(n.Stages) > 0 || len(p.waited[n.Name]) > 0
+// hasStages reports whether the node or another node uses the node's stages.
+func (x *index) hasStages(n *lab.Node) bool {
+	return len(n.Stages) > 0 || len(x.waited[n.Name]) > 0
 }
 
 // checkStages tells of stage commands that have nowhere to run.
@@ -85,8 +85,10 @@ var stageOrder = []lab.StageName{lab.StageCreate, lab.StageCreateLinks, lab.Stag
 
 // programBuilder writes the program of one container.
 type programBuilder struct {
-	*stager
-	member
+	files  *stager
+	member member
+	// container is the plan's name of the container, and first means that it is
+	// the node's first.
 	container string
 	first     bool
 	out       []contract.Step
@@ -102,7 +104,7 @@ func (b *programBuilder) stages() {
 			continue
 		}
 		if name != lab.StageCreate { // the sidecar has waited for that
-			if waits := b.waitFor(b.node, name); len(waits) > 0 {
+			if waits := b.files.waitFor(b.member.node, name); len(waits) > 0 {
 				b.out = append(b.out, contract.Step{WaitFor: waits})
 			}
 		}
@@ -122,12 +124,12 @@ func (b *programBuilder) stages() {
 }
 
 func (b *programBuilder) wantsHealthy() bool {
-	_, own := b.node.Stages[lab.StageHealthy]
-	return own || b.waited[b.node.Name][lab.StageHealthy]
+	_, own := b.member.node.Stages[lab.StageHealthy]
+	return own || b.files.index.waited[b.member.node.Name][lab.StageHealthy]
 }
 
 func (b *programBuilder) execs(name lab.StageName, phase string) {
-	for _, e := range b.node.Stages[name].Exec {
+	for _, e := range b.member.node.Stages[name].Exec {
 		if e.Phase == phase {
 			b.out = append(b.out, contract.Step{Name: e.Raw, User: true, Run: &contract.Run{Argv: e.Argv}})
 		}
@@ -137,10 +139,10 @@ func (b *programBuilder) execs(name lab.StageName, phase string) {
 // health waits until the node's own healthcheck succeeds; a node without one is
 // healthy when it runs.
 func (b *programBuilder) health() {
-	if b.plan.Readiness == nil {
+	if b.member.plan.Readiness == nil {
 		return
 	}
-	check := b.plan.Readiness.Healthcheck
+	check := b.member.plan.Readiness.Healthcheck
 	argv := healthArgv(check.Test)
 	if argv == nil {
 		return
@@ -152,7 +154,7 @@ func (b *programBuilder) health() {
 
 // steps writes the plan's steps of this container, the user's or the kind's.
 func (b *programBuilder) steps(user bool) {
-	for _, step := range b.plan.Steps {
+	for _, step := range b.member.plan.Steps {
 		if step.User == user && (step.Container == b.container || step.Container == "" && b.first) {
 			b.out = append(b.out, b.step(step))
 		}
@@ -182,11 +184,11 @@ func (b *programBuilder) write(w *plan.WriteStep) *contract.Write {
 	out := &contract.Write{Path: w.Path, Mode: contract.Mode(w.Mode)}
 	data, secret := w.Content, secretPath(b.member, w.Path)
 	if w.Ref != nil {
-		data, secret = b.bytes(b.node, w.Ref, w.Path), secret || w.Ref.Secret
+		data, secret = b.files.bytes(b.member.node, w.Ref, w.Path), secret || w.Ref.Secret
 	}
 	if len(data) > 0 {
 		out.Payload = payloadPath(len(b.payloads))
-		b.payloads = append(b.payloads, b.content(b.member, contract.Entry{Path: out.Payload, Mode: 0o444}, data, secret))
+		b.payloads = append(b.payloads, b.files.content(b.member, contract.Entry{Path: out.Payload, Mode: 0o444}, data, secret))
 	}
 	return out
 }

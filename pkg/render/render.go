@@ -71,11 +71,12 @@ type apiObject interface {
 // is nil where a diagnostic is an error. The planner's own diagnostics are not
 // repeated.
 func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []diag.Diagnostic) {
-	r := newRenderer(l, plans, opts)
-	pods := r.selectedPods()
+	var diags diag.List
+	x := newIndex(l, plans, opts, &diags)
+	pods := x.selectedPods(&diags)
 	out := &Output{Lab: l.Name, Source: l.Source, Namespace: l.Namespace, Planner: opts.Planner, Version: opts.Version}
-	if r.diags.HasErrors() {
-		return nil, r.diags.All()
+	if diags.HasErrors() {
+		return nil, diags.All()
 	}
 	type rendered struct {
 		objects []manifest.Object
@@ -85,9 +86,9 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 		var diags diag.List
 		var objects []manifest.Object
 		if i == 0 {
-			objects = r.labObjects(&diags)
+			objects = (&labBuilder{index: x, diags: &diags}).labObjects()
 		} else {
-			objects = newPodRenderer(r, pods[i-1], &diags).render()
+			objects = (&podBuilder{index: x, pod: newPodView(x, pods[i-1]), diags: &diags}).render()
 		}
 		for j := range objects {
 			if err := objects[j].Encode(); err != nil {
@@ -97,43 +98,44 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 		return rendered{objects, diags.All()}, nil
 	}, func(done rendered) error {
 		out.Objects = append(out.Objects, done.objects...)
-		r.diags.Append(done.diags)
+		diags.Append(done.diags)
 		return nil
 	})
-	r.diags.Append(r.located(apicheck.Check(out.Objects)))
-	if r.diags.HasErrors() {
-		return nil, r.diags.All()
+	diags.Append(located(l, apicheck.Check(out.Objects)))
+	if diags.HasErrors() {
+		return nil, diags.All()
 	}
-	return out, r.diags.All()
+	return out, diags.All()
 }
 
 // located gives diagnostics about objects the places in the topology that the
 // objects come from: objects know the base name of the file and the line only.
-func (r *renderer) located(diags []diag.Diagnostic) []diag.Diagnostic {
-	places := make(map[diag.Pos]diag.Pos, len(r.lab.Nodes))
-	for _, n := range r.lab.Nodes {
+func located(l *lab.Lab, diags []diag.Diagnostic) []diag.Diagnostic {
+	places := make(map[diag.Pos]diag.Pos, len(l.Nodes))
+	for _, n := range l.Nodes {
 		places[apicheck.SourcePos(n.Source())] = n.Pos
 	}
 	for i, d := range diags {
 		if pos, ok := places[d.Pos]; ok {
 			diags[i].Pos = pos
-		} else if d.File == r.lab.Source {
-			diags[i].File = r.file()
+		} else if d.File == l.Source {
+			diags[i].File = file(l)
 		}
 	}
 	return diags
 }
 
-// file names the topology as other diagnostics do.
-func (r *renderer) file() string {
-	if len(r.lab.Nodes) == 0 || r.lab.Nodes[0].Pos.File == "" {
-		return r.lab.Source
+// file returns the topology's name as other diagnostics give it.
+func file(l *lab.Lab) string {
+	if len(l.Nodes) == 0 || l.Nodes[0].Pos.File == "" {
+		return l.Source
 	}
-	return r.lab.Nodes[0].Pos.File
+	return l.Nodes[0].Pos.File
 }
 
-// renderer is what all Pods of one lab share, read-only once it is made.
-type renderer struct {
+// index is a lab with its nodes, Pods and plans by name. All builders share it, and
+// nothing changes it once it is made.
+type index struct {
 	lab   *lab.Lab
 	plans map[string]*plan.Plan
 	opts  Options
@@ -146,11 +148,10 @@ type renderer struct {
 	waited map[string]map[lab.StageName]bool
 	// aliases are the Service names of each node's aliases.
 	aliases map[string][]string
-	diags   diag.List
 }
 
-func newRenderer(l *lab.Lab, plans map[string]*plan.Plan, opts Options) *renderer {
-	r := &renderer{
+func newIndex(l *lab.Lab, plans map[string]*plan.Plan, opts Options, diags *diag.List) *index {
+	x := &index{
 		lab:      l,
 		plans:    plans,
 		opts:     opts,
@@ -159,48 +160,48 @@ func newRenderer(l *lab.Lab, plans map[string]*plan.Plan, opts Options) *rendere
 		nodes:    make(map[string]*lab.Node, len(l.Nodes)),
 		podOf:    make(map[string]*lab.Pod, len(l.Nodes)),
 		waited:   map[string]map[lab.StageName]bool{},
+		aliases:  aliasServices(l, diags),
 	}
 	for _, n := range l.Nodes {
-		r.nodes[n.Name] = n
+		x.nodes[n.Name] = n
 		for _, stage := range n.Stages {
 			for _, w := range stage.WaitFor {
-				if r.waited[w.Node] == nil {
-					r.waited[w.Node] = map[lab.StageName]bool{}
+				if x.waited[w.Node] == nil {
+					x.waited[w.Node] = map[lab.StageName]bool{}
 				}
-				r.waited[w.Node][w.Stage] = true
+				x.waited[w.Node][w.Stage] = true
 			}
 		}
 	}
 	for i := range l.Pods {
 		for _, name := range l.Pods[i].Nodes {
-			r.podOf[name] = &l.Pods[i]
+			x.podOf[name] = &l.Pods[i]
 		}
 	}
-	r.aliases = r.aliasServices()
-	return r
+	return x
 }
 
-// selectedPods are the Pods to render. It makes sure that each has its plans.
-func (r *renderer) selectedPods() []*lab.Pod {
+// selectedPods returns the Pods to render. It checks that each has its plans.
+func (x *index) selectedPods(diags *diag.List) []*lab.Pod {
 	only := map[string]bool{}
-	for _, name := range r.opts.Only {
-		n := r.findNode(name)
+	for _, name := range x.opts.Only {
+		n := x.findNode(name)
 		if n == nil {
-			r.diags.Errorf(CodeUnknownNode, diag.Pos{File: r.file()}, r.onlyHint(),
+			diags.Errorf(CodeUnknownNode, diag.Pos{File: file(x.lab)}, x.onlyHint(),
 				"the lab has no node %q", name)
 			continue
 		}
-		only[r.podOf[n.Name].Name] = true
+		only[x.podOf[n.Name].Name] = true
 	}
 	var pods []*lab.Pod
-	for i := range r.lab.Pods {
-		pod := &r.lab.Pods[i]
-		if r.skipPod(pod) || len(r.opts.Only) > 0 && !only[pod.Name] {
+	for i := range x.lab.Pods {
+		pod := &x.lab.Pods[i]
+		if x.skipPod(pod) || len(x.opts.Only) > 0 && !only[pod.Name] {
 			continue
 		}
 		for _, name := range pod.Nodes {
-			if r.plans[name] == nil {
-				r.diags.Errorf(CodePlanMissing, r.nodes[name].Pos, "report this to c9s", "node %q has no plan", name)
+			if x.plans[name] == nil {
+				diags.Errorf(CodePlanMissing, x.nodes[name].Pos, "report this to c9s", "node %q has no plan", name)
 			}
 		}
 		pods = append(pods, pod)
@@ -209,31 +210,31 @@ func (r *renderer) selectedPods() []*lab.Pod {
 }
 
 // onlyHint says which nodes there are, where that is short.
-func (r *renderer) onlyHint() string {
-	if len(r.lab.Nodes) > 12 {
+func (x *index) onlyHint() string {
+	if len(x.lab.Nodes) > 12 {
 		return "see the nodes with c9s graph or in the topology file"
 	}
-	names := make([]string, 0, len(r.lab.Nodes))
-	for _, n := range r.lab.Nodes {
+	names := make([]string, 0, len(x.lab.Nodes))
+	for _, n := range x.lab.Nodes {
 		names = append(names, n.Name)
 	}
 	return "name a node of the topology: " + strings.Join(names, ", ")
 }
 
 // findNode finds a node by its name or its ID.
-func (r *renderer) findNode(name string) *lab.Node {
-	if n := r.nodes[name]; n != nil {
+func (x *index) findNode(name string) *lab.Node {
+	if n := x.nodes[name]; n != nil {
 		return n
 	}
-	if i := slices.IndexFunc(r.lab.Nodes, func(n *lab.Node) bool { return n.ID == name }); i >= 0 {
-		return r.lab.Nodes[i]
+	if i := slices.IndexFunc(x.lab.Nodes, func(n *lab.Node) bool { return n.ID == name }); i >= 0 {
+		return x.lab.Nodes[i]
 	}
 	return nil
 }
 
 // skipPod tells that nothing runs for a Pod: a node of kind host is the worker
 // itself, and its links are the other end's.
-func (r *renderer) skipPod(pod *lab.Pod) bool {
-	primary := r.nodes[pod.Nodes[0]]
+func (x *index) skipPod(pod *lab.Pod) bool {
+	primary := x.nodes[pod.Nodes[0]]
 	return primary.RootNamespace && primary.Kind == "host"
 }

@@ -25,15 +25,15 @@ var kvmWorkers = []struct {
 
 // schedule says where the Pod may run: what the policies of its nodes demand, all
 // at once, on real Linux workers, spread over them.
-func (p *podRenderer) schedule(spec *corev1.PodSpec) {
+func (b *deploymentBuilder) schedule(spec *corev1.PodSpec) {
 	spec.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}
 	var affinity *corev1.Affinity
-	for _, m := range p.members {
+	for _, m := range b.pod.members {
 		policy := m.node.Policy
 		for _, key := range slices.Sorted(maps.Keys(policy.NodeSelector)) {
 			value := policy.NodeSelector[key]
 			if have, ok := spec.NodeSelector[key]; ok && have != value && key != corev1.LabelOSStable {
-				p.conflict(m, "nodeSelector "+key)
+				b.conflict(m, "nodeSelector "+key)
 			}
 			spec.NodeSelector[key] = value
 		}
@@ -50,18 +50,18 @@ func (p *podRenderer) schedule(spec *corev1.PodSpec) {
 		}
 		if policy.Affinity != nil {
 			if affinity != nil && !reflect.DeepEqual(affinity, policy.Affinity) {
-				p.conflict(m, "affinity")
+				b.conflict(m, "affinity")
 			}
 			affinity = policy.Affinity
 		}
 	}
 	spec.Tolerations = append(spec.Tolerations, leaveLostWorkers(spec.Tolerations)...)
-	spec.Affinity = p.affinity(affinity)
+	spec.Affinity = b.affinity(affinity)
 	spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 		MaxSkew:           1,
 		TopologyKey:       corev1.LabelHostname,
 		WhenUnsatisfiable: corev1.ScheduleAnyway,
-		LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{contract.LabelLab: p.labLabel}},
+		LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{contract.LabelLab: b.index.labLabel}},
 	}}
 }
 
@@ -88,19 +88,19 @@ func leaveLostWorkers(have []corev1.Toleration) []corev1.Toleration {
 	return out
 }
 
-func (p *podRenderer) conflict(m member, what string) {
-	p.diags.Errorf(CodePolicyConflict, m.node.Pos, "give all nodes of the Pod the same policy",
-		"node %q shares a Pod with node %q, whose policy has another %s", m.node.Name, p.primary.Name, what)
+func (b *deploymentBuilder) conflict(m member, what string) {
+	b.diags.Errorf(CodePolicyConflict, m.node.Pos, "give all nodes of the Pod the same policy",
+		"node %q shares a Pod with node %q, whose policy has another %s", m.node.Name, b.pod.primary.Name, what)
 }
 
-func (p *podRenderer) affinity(policy *corev1.Affinity) *corev1.Affinity {
+func (b *deploymentBuilder) affinity(policy *corev1.Affinity) *corev1.Affinity {
 	out := &corev1.Affinity{}
 	if policy != nil {
 		out = policy.DeepCopy()
 	}
 	var extra []corev1.NodeSelectorRequirement
 	kvm := false
-	for _, m := range p.members {
+	for _, m := range b.pod.members {
 		kvm = kvm || m.plan.Needs.KVM
 		if m.plan.Needs.SSSE3 && extra == nil {
 			extra = append(extra, corev1.NodeSelectorRequirement{

@@ -14,7 +14,7 @@ import (
 // securityContext carries user, privileged, cap-add and security-opts. As in
 // Docker, an unprivileged container has the runtime's default capabilities plus
 // cap-add, and the default seccomp profile.
-func (p *podRenderer) securityContext(n *lab.Node, c plan.Container, privileged bool) *corev1.SecurityContext {
+func (b *deploymentBuilder) securityContext(n *lab.Node, c plan.Container, privileged bool) *corev1.SecurityContext {
 	out := &corev1.SecurityContext{}
 	if privileged {
 		out.Privileged = new(true)
@@ -25,11 +25,11 @@ func (p *podRenderer) securityContext(n *lab.Node, c plan.Container, privileged 
 		}
 	}
 	if c.User != "" {
-		p.user(n, c.User, out)
+		b.user(n, c.User, out)
 	}
 	for _, option := range n.SecurityOpts {
 		if !securityOption(option, out, privileged) {
-			p.diags.Warnf(apicheck.CodeSecurityOpt, n.Pos, "remove it, or set securityContext in an --overlay", "node %q: the security option %q has no counterpart in Kubernetes and is ignored", n.Name, option)
+			b.diags.Warnf(apicheck.CodeSecurityOpt, n.Pos, "remove it, or set securityContext in an --overlay", "node %q: the security option %q has no counterpart in Kubernetes and is ignored", n.Name, option)
 		}
 	}
 	if *out == (corev1.SecurityContext{}) {
@@ -48,11 +48,11 @@ func capabilities(names []string) []corev1.Capability {
 }
 
 // user reads Docker's "uid[:gid]"; root is the one name that is 0 everywhere.
-func (p *podRenderer) user(n *lab.Node, text string, out *corev1.SecurityContext) {
+func (b *deploymentBuilder) user(n *lab.Node, text string, out *corev1.SecurityContext) {
 	name, group, hasGroup := strings.Cut(text, ":")
 	uid, ok := userID(name)
 	if !ok {
-		p.userError(n, text)
+		b.userError(n, text)
 		return
 	}
 	out.RunAsUser = &uid
@@ -61,14 +61,14 @@ func (p *podRenderer) user(n *lab.Node, text string, out *corev1.SecurityContext
 	}
 	gid, ok := userID(group)
 	if !ok {
-		p.userError(n, text)
+		b.userError(n, text)
 		return
 	}
 	out.RunAsGroup = &gid
 }
 
-func (p *podRenderer) userError(n *lab.Node, text string) {
-	p.diags.Errorf(CodeUser, n.Pos, "write the numeric uid, and gid after a colon: user: \"1000:1000\"",
+func (b *deploymentBuilder) userError(n *lab.Node, text string) {
+	b.diags.Errorf(CodeUser, n.Pos, "write the numeric uid, and gid after a colon: user: \"1000:1000\"",
 		"node %q runs as user %q, but Kubernetes takes numbers only", n.Name, text)
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
@@ -26,24 +27,24 @@ var defaultPorts = func() []lab.Port {
 }()
 
 // services are a node's Services: wire, expose, and one an alias.
-func (p *podRenderer) services(n *lab.Node) []*corev1.Service {
+func (b *podBuilder) services(n *lab.Node) []*corev1.Service {
 	var out []*corev1.Service
-	if !p.hostNetwork {
-		out = append(out, p.wireService(n))
+	if !b.pod.hostNetwork {
+		out = append(out, b.wireService(n))
 	}
-	if s := p.exposeService(n); s != nil {
+	if s := b.exposeService(n); s != nil {
 		out = append(out, s)
 	}
-	for _, name := range p.aliases[n.Name] {
-		out = append(out, p.headless(n, name))
+	for _, name := range b.index.aliases[n.Name] {
+		out = append(out, b.headless(n, name))
 	}
 	return out
 }
 
 // wireService is where peers find the Pod of a node, ready or not: the wire has
 // to be there before anything can be ready.
-func (p *podRenderer) wireService(n *lab.Node) *corev1.Service {
-	s := p.headless(n, contract.WireService(n.ID))
+func (b *podBuilder) wireService(n *lab.Node) *corev1.Service {
+	s := b.headless(n, contract.WireService(n.ID))
 	s.Spec.Ports = []corev1.ServicePort{{
 		Name: "wire", Port: contract.WirePort, TargetPort: intstr.FromInt32(contract.WirePort), Protocol: corev1.ProtocolUDP,
 	}}
@@ -51,19 +52,19 @@ func (p *podRenderer) wireService(n *lab.Node) *corev1.Service {
 }
 
 // headless is a name for the Pod's own address.
-func (p *podRenderer) headless(n *lab.Node, name string) *corev1.Service {
-	s := p.service(n, name)
+func (b *podBuilder) headless(n *lab.Node, name string) *corev1.Service {
+	s := b.service(n, name)
 	s.Spec.ClusterIP = corev1.ClusterIPNone
 	s.Spec.PublishNotReadyAddresses = true
 	return s
 }
 
-func (p *podRenderer) service(n *lab.Node, name string) *corev1.Service {
+func (b *podBuilder) service(n *lab.Node, name string) *corev1.Service {
 	return &corev1.Service{
 		TypeMeta:   typeMeta("v1", "Service"),
-		ObjectMeta: p.nodeMeta(name, p.pod.Name, n),
+		ObjectMeta: b.index.nodeMeta(name, b.pod.name, n),
 		Spec: corev1.ServiceSpec{
-			Selector:       p.selector(p.pod.Name),
+			Selector:       b.index.selector(b.pod.name),
 			IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack),
 		},
 	}
@@ -71,15 +72,15 @@ func (p *podRenderer) service(n *lab.Node, name string) *corev1.Service {
 
 // exposeService is the node's Service for people: nil for a node that has no
 // management address to lead to, and where the policy says None.
-func (p *podRenderer) exposeService(n *lab.Node) *corev1.Service {
-	if !p.primary.OnMgmtNetwork() && !p.hostNetwork || n.RootNamespace {
+func (b *podBuilder) exposeService(n *lab.Node) *corev1.Service {
+	if !b.pod.primary.OnMgmtNetwork() && !b.pod.hostNetwork || n.RootNamespace {
 		return nil
 	}
 	policy := n.Policy.Expose
 	if policy == nil {
 		policy = &lab.Expose{}
 	}
-	s := p.service(n, n.ID)
+	s := b.service(n, n.ID)
 	// The Pod is ready when its links are up, and a device with a link down is
 	// just the one that people want to log in to.
 	s.Spec.PublishNotReadyAddresses = true
@@ -99,7 +100,7 @@ func (p *podRenderer) exposeService(n *lab.Node) *corev1.Service {
 	case "None":
 		return nil
 	default:
-		p.diags.Errorf(CodeExposeType, n.Pos, "use ClusterIP, LoadBalancer, NodePort, Headless or None",
+		b.diags.Errorf(CodeExposeType, n.Pos, "use ClusterIP, LoadBalancer, NodePort, Headless or None",
 			"node %q: the policy's expose type %q is unknown", n.Name, policy.Type)
 		return nil
 	}
@@ -146,25 +147,26 @@ func uniquePorts(lists ...[]lab.Port) []lab.Port {
 }
 
 // checkPorts refuses published ports that the sidecar has itself.
-func (p *podRenderer) checkPorts(n *lab.Node) {
+func (b *linksBuilder) checkPorts(n *lab.Node) {
 	for _, port := range exposedPorts(n) {
 		sidecar := port.Protocol == "UDP" && (port.Container == contract.WirePort || port.Container == contract.MgmtPort || port.Container == contract.VXLANPort) ||
 			port.Protocol == "TCP" && port.Container == contract.StatusPort
 		if sidecar {
-			p.diags.Errorf(CodeReservedPort, n.Pos, "let the device listen on another port",
+			b.diags.Errorf(CodeReservedPort, n.Pos, "let the device listen on another port",
 				"node %q publishes port %d/%s, which is c9s' own on the Pod address", n.Name, port.Container, strings.ToLower(port.Protocol))
 		}
 	}
 }
 
-// aliasServices finds a Service name for every alias that can have one.
-func (r *renderer) aliasServices() map[string][]string {
+// aliasServices returns the Service names of every node's aliases. It warns of an
+// alias that cannot have a Service.
+func aliasServices(l *lab.Lab, diags *diag.List) map[string][]string {
 	taken := map[string]string{}
-	for _, n := range r.lab.Nodes {
+	for _, n := range l.Nodes {
 		taken[n.ID], taken[contract.WireService(n.ID)] = n.Name, n.Name
 	}
 	out := map[string][]string{}
-	for _, n := range r.lab.Nodes {
+	for _, n := range l.Nodes {
 		for _, alias := range n.Aliases {
 			name := strings.ToLower(alias)
 			if name == n.ID {
@@ -172,11 +174,11 @@ func (r *renderer) aliasServices() map[string][]string {
 			}
 			const still = "it resolves in the lab's nodes all the same"
 			if owner, ok := taken[name]; ok {
-				r.diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: the name is node %q's", alias, n.Name, owner)
+				diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: the name is node %q's", alias, n.Name, owner)
 				continue
 			}
 			if why := validation.IsDNS1035Label(name); len(why) > 0 {
-				r.diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: a Service's name is a DNS label", alias, n.Name)
+				diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: a Service's name is a DNS label", alias, n.Name)
 				continue
 			}
 			taken[name] = n.Name

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
@@ -42,29 +43,35 @@ type staged struct {
 	empty bool
 }
 
-// stager collects the files of one Pod.
+// stager collects the files and programs of one Pod.
 type stager struct {
-	*podRenderer
+	index          *index
+	pod            *podView
 	public, secret *packer
 	certificates   []corev1.VolumeProjection
-	total          int64
+	// total is the size of all files in bytes.
+	total int64
+	diags *diag.List
 }
 
-func (p *podRenderer) stage() staged {
+func newStager(x *index, pod *podView, diags *diag.List) *stager {
 	keys := map[string]bool{tlsFolder: true}
-	s := stager{podRenderer: p, public: newPacker(keys), secret: newPacker(keys)}
-	list := contract.Manifest{Version: contract.ManifestVersion, Lab: p.lab.Name, Pod: p.pod.Name, Volumes: p.claimFolders()}
-	out := staged{programs: map[string]bool{}, empty: !p.persistent && len(list.Volumes) == 0}
-	for _, m := range p.members {
+	return &stager{index: x, pod: pod, public: newPacker(keys), secret: newPacker(keys), diags: diags}
+}
+
+func (s *stager) stage() staged {
+	list := contract.Manifest{Version: contract.ManifestVersion, Lab: s.index.lab.Name, Pod: s.pod.name, Volumes: s.pod.claimFolders()}
+	out := staged{programs: map[string]bool{}, empty: !s.pod.persistent && len(list.Volumes) == 0}
+	for _, m := range s.pod.members {
 		node := contract.ManifestNode{Name: m.node.Name, ID: m.node.ID, Kind: m.node.Kind}
 		for _, f := range m.plan.Files {
 			node.Entries = append(node.Entries, s.entry(m, f))
 		}
-		if p.ownResolvConf(m.node) {
+		if s.pod.ownResolvConf(m.node) {
 			node.Entries = append(node.Entries, s.content(m, contract.Entry{Path: resolvConf, Mode: 0o644}, resolvConfText(m.node.DNS), false))
 		}
 		node.Entries = append(node.Entries, missingFolders(m.plan)...)
-		node.Gate = p.gate(m.node)
+		node.Gate = s.gate(m.node)
 		node.Containers = s.programs(m)
 		for _, c := range node.Containers {
 			out.programs[c.Name] = true
@@ -73,30 +80,29 @@ func (p *podRenderer) stage() staged {
 		list.Nodes = append(list.Nodes, node)
 	}
 	if s.total > stagedLarge {
-		p.diags.Warnf(CodeStagedSize, p.primary.Pos, "put large files into the image or on a volume",
-			"%d MiB are staged for Pod %q through ConfigMaps and Secrets, which etcd keeps", s.total>>20, p.pod.Name)
+		s.diags.Warnf(CodeStagedSize, s.pod.primary.Pos, "put large files into the image or on a volume",
+			"%d MiB are staged for Pod %q through ConfigMaps and Secrets, which etcd keeps", s.total>>20, s.pod.name)
 	}
-	out.finish(&s, list)
+	s.finish(&out, list)
 	return out
 }
 
 // finish makes the objects once everything is packed.
-func (out *staged) finish(s *stager, list contract.Manifest) {
-	p := s.podRenderer
+func (s *stager) finish(out *staged, list contract.Manifest) {
 	text := manifest.PrettyJSON(list, 4)
 	out.digest = contract.ShortDigest(text)
-	out.plan = p.pod.Name + "-plan-" + contract.ShortDigest(contract.ManifestFile, text)
+	out.plan = s.pod.name + "-plan-" + contract.ShortDigest(contract.ManifestFile, text)
 	out.configMaps = append(out.configMaps, &corev1.ConfigMap{
 		TypeMeta:   typeMeta("v1", "ConfigMap"),
-		ObjectMeta: p.nodeMeta(out.plan, p.pod.Name, p.primary),
+		ObjectMeta: s.index.nodeMeta(out.plan, s.pod.name, s.pod.primary),
 		Immutable:  new(true),
 		Data:       map[string]string{contract.ManifestFile: text},
 	})
 	for _, bin := range s.public.bins {
-		name := p.pod.Name + "-files-" + bin.digest()
+		name := s.pod.name + "-files-" + bin.digest()
 		out.configMaps = append(out.configMaps, &corev1.ConfigMap{
 			TypeMeta:   typeMeta("v1", "ConfigMap"),
-			ObjectMeta: p.nodeMeta(name, p.pod.Name, p.primary),
+			ObjectMeta: s.index.nodeMeta(name, s.pod.name, s.pod.primary),
 			Immutable:  new(true),
 			Data:       bin.text,
 			BinaryData: bin.binary,
@@ -106,10 +112,10 @@ func (out *staged) finish(s *stager, list contract.Manifest) {
 		}})
 	}
 	for _, bin := range s.secret.bins {
-		name := p.pod.Name + "-secret-" + bin.digest()
+		name := s.pod.name + "-secret-" + bin.digest()
 		out.secrets = append(out.secrets, &corev1.Secret{
 			TypeMeta:   typeMeta("v1", "Secret"),
-			ObjectMeta: p.nodeMeta(name, p.pod.Name, p.primary),
+			ObjectMeta: s.index.nodeMeta(name, s.pod.name, s.pod.primary),
 			Immutable:  new(true),
 			Type:       corev1.SecretTypeOpaque,
 			Data:       bin.bytes(),
@@ -146,7 +152,7 @@ func (s *stager) content(m member, e contract.Entry, data []byte, secret bool) c
 	e.Secret = secret
 	s.total += e.Size
 	name := e.Path
-	if len(s.members) > 1 {
+	if len(s.pod.members) > 1 {
 		name = m.node.ID + "/" + name
 	}
 	if secret {
@@ -159,7 +165,7 @@ func (s *stager) content(m member, e contract.Entry, data []byte, secret bool) c
 
 // bytes are what a reference points at.
 func (s *stager) bytes(n *lab.Node, ref *lab.FileRef, name string) []byte {
-	data, ok := s.lab.Files[ref.Digest]
+	data, ok := s.index.lab.Files[ref.Digest]
 	if !ok && ref.Size > 0 {
 		s.diags.Errorf(CodeFileMissing, n.Pos, "report this to c9s", "node %q: the contents of %q (%s) are not in the lab", n.Name, name, ref.Digest)
 	}
@@ -204,8 +210,8 @@ func missingFolders(p *plan.Plan) []contract.Entry {
 
 // ownResolvConf tells whether the node gets a resolv.conf of its own. The Pod's
 // must stay the cluster's, since the sidecar finds its peers by it.
-func (p *podRenderer) ownResolvConf(n *lab.Node) bool {
-	return n.DNS != nil && len(n.DNS.Servers) > 0 && !p.hostNetwork && !n.RootNamespace
+func (v *podView) ownResolvConf(n *lab.Node) bool {
+	return n.DNS != nil && len(n.DNS.Servers) > 0 && !v.hostNetwork && !n.RootNamespace
 }
 
 func resolvConfText(dns *lab.DNS) []byte {

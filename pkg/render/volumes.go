@@ -71,29 +71,29 @@ func hostPath(name string, kind corev1.HostPathType) corev1.VolumeSource {
 }
 
 // helperVolumes are those of prepare and wire.
-func (p *podRenderer) helperVolumes(s staged) {
-	p.volumes.add(volumeState, volumeState, emptyDir())
-	p.volumes.add(volumePlan, volumePlan, configMapVolume(s.plan))
-	if len(s.files) > 0 {
-		p.volumes.add(volumeFiles, volumeFiles, corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			DefaultMode: new(int32(0o400)), Sources: s.files,
+func (b *deploymentBuilder) helperVolumes() {
+	b.volumes.add(volumeState, volumeState, emptyDir())
+	b.volumes.add(volumePlan, volumePlan, configMapVolume(b.staged.plan))
+	if len(b.staged.files) > 0 {
+		b.volumes.add(volumeFiles, volumeFiles, corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			DefaultMode: new(int32(0o400)), Sources: b.staged.files,
 		}})
 	}
-	if !s.empty {
-		for _, m := range p.members {
-			p.nodeFolder(m)
+	if !b.staged.empty {
+		for _, m := range b.pod.members {
+			b.nodeFolder(m)
 		}
 	}
-	if p.hostNetwork {
+	if b.pod.hostNetwork {
 		return
 	}
-	p.volumes.add(volumeLinks, volumeLinks, configMapVolume(p.linksName()))
-	p.volumes.add(volumeDirectory, volumeDirectory, corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: directorySources}})
-	p.volumes.add(volumeWireKey, volumeWireKey, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+	b.volumes.add(volumeLinks, volumeLinks, configMapVolume(b.pod.linksName()))
+	b.volumes.add(volumeDirectory, volumeDirectory, corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: directorySources}})
+	b.volumes.add(volumeWireKey, volumeWireKey, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 		SecretName: contract.WireKeySecret, Optional: new(true), DefaultMode: new(int32(0o400)),
 	}})
-	if p.needsHostProc() {
-		p.volumes.add(volumeHostProc, volumeHostProc, hostPath("/proc", corev1.HostPathDirectory))
+	if b.pod.needsHostProc(b.index.lab) {
+		b.volumes.add(volumeHostProc, volumeHostProc, hostPath("/proc", corev1.HostPathDirectory))
 	}
 }
 
@@ -134,20 +134,20 @@ func (f folder) mount(target, name string, readOnly bool) corev1.VolumeMount {
 
 // nodeFolder is the node's folder: an empty one that lives as long as the Pod, or
 // a folder of the Pod's claim.
-func (p *podRenderer) nodeFolder(m member) folder {
-	if p.persistent {
-		return folder{p.dataVolume(), "nodes/" + m.node.ID}
+func (b *deploymentBuilder) nodeFolder(m member) folder {
+	if b.pod.persistent {
+		return folder{b.dataVolume(), "nodes/" + m.node.ID}
 	}
 	name := "node"
-	if len(p.members) > 1 {
+	if len(b.pod.members) > 1 {
 		name += "-" + m.node.ID
 	}
-	return folder{p.volumes.add("node/"+m.node.ID, name, emptyDir()), ""}
+	return folder{b.volumes.add("node/"+m.node.ID, name, emptyDir()), ""}
 }
 
-func (p *podRenderer) dataVolume() string {
-	return p.volumes.add(volumeData, volumeData, corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: p.claimName()},
+func (b *deploymentBuilder) dataVolume() string {
+	return b.volumes.add(volumeData, volumeData, corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: b.pod.claimName()},
 	})
 }
 
@@ -155,11 +155,11 @@ func (p *podRenderer) dataVolume() string {
 const claimVolumes = "volumes"
 
 // namedVolume is a volume of the topology: on the claim where there is one.
-func (p *podRenderer) namedVolume(name string) folder {
-	if p.persistent {
-		return folder{p.dataVolume(), path.Join(claimVolumes, claimFolder(name))}
+func (b *deploymentBuilder) namedVolume(name string) folder {
+	if b.pod.persistent {
+		return folder{b.dataVolume(), path.Join(claimVolumes, claimFolder(name))}
 	}
-	return folder{p.volumes.add("volume/"+name, "volume-"+contract.Slug(name, 50), emptyDir()), ""}
+	return folder{b.volumes.add("volume/"+name, "volume-"+contract.Slug(name, 50), emptyDir()), ""}
 }
 
 // claimFolder is the folder of a named volume. Names that differ only in what a
@@ -169,12 +169,12 @@ func claimFolder(name string) string {
 }
 
 // claimFolders are the named volumes that the Pod has on its claim.
-func (p *podRenderer) claimFolders() []string {
+func (v *podView) claimFolders() []string {
 	var out []string
-	if !p.persistent {
+	if !v.persistent {
 		return nil
 	}
-	for _, m := range p.members {
+	for _, m := range v.members {
 		for _, c := range m.plan.Containers {
 			for _, mount := range c.Mounts {
 				if mount.Volume != "" && !slices.Contains(out, claimFolder(mount.Volume)) {
@@ -186,8 +186,8 @@ func (p *podRenderer) claimFolders() []string {
 	return out
 }
 
-func (p *podRenderer) anonymousVolume(container, target string) folder {
-	return folder{p.volumes.add("anonymous/"+container+target, "anonymous-"+contract.Slug(target, 50), emptyDir()), ""}
+func (b *deploymentBuilder) anonymousVolume(container, target string) folder {
+	return folder{b.volumes.add("anonymous/"+container+target, "anonymous-"+contract.Slug(target, 50), emptyDir()), ""}
 }
 
 // programMounts are what the device sees of the volume of its program.
