@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/render"
@@ -25,7 +23,9 @@ type deployFlags struct {
 	timeout time.Duration
 	dryRun  string
 	yes     bool
-	output  string
+	// deleteData answers the question about saved data, which --yes does not.
+	deleteData bool
+	output     string
 }
 
 func newDeploy(world IO) *cobra.Command {
@@ -34,9 +34,11 @@ func newDeploy(world IO) *cobra.Command {
 		Use:   "deploy [TOPO]",
 		Short: "Run a topology in the cluster of the current context",
 		Long: `Deploy renders the topology, applies it to the cluster of the current context,
-removes what an earlier deploy of the lab made and this one lacks, and waits until
-every node is ready. What has not changed is not touched. Interrupting it and
-running it again is always safe.`,
+prunes what an earlier deploy of the lab applied and this one lacks, and waits until
+every node is ready. Unchanged objects are left alone. Before nodes restart or objects
+are deleted it asks; without a terminal it needs --yes. The saved data of nodes that are
+gone is deleted only with --delete-data or an answer of its own. One client deploys a lab
+at a time. You can interrupt deploy and run it again at any time.`,
 		Example: `  c9s deploy topo.clab.yml
   c9s deploy topo.clab.yml -n team-a --map-image 'ceos*=registry.example/arista/ceos*'
   c9s deploy topo.clab.yml --dry-run=server`,
@@ -52,7 +54,8 @@ running it again is always safe.`,
 	fs.BoolVar(&f.wait, "wait", true, "wait until every node is ready")
 	fs.DurationVar(&f.timeout, "timeout", 0, "how long to wait (default: until it is ready or has certainly failed)")
 	fs.StringVar(&f.dryRun, "dry-run", "none", "none, client (say what would be applied) or server (let the API server check it)")
-	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask before nodes of a running lab are restarted or removed")
+	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask before nodes restart, objects are deleted or the namespace's Pod Security level is set")
+	fs.BoolVar(&f.deleteData, "delete-data", false, "delete the saved data of nodes that the topology no longer has")
 	fs.StringVarP(&f.output, "output", "o", "", "json for events, one a line")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "client", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
@@ -105,7 +108,7 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 		}
 		return nil, notApplied(world, diags)
 	}
-	client, err := target.connect(ctx)
+	client, err := target.connect(ctx, world)
 	if err != nil {
 		return nil, err
 	}
@@ -156,46 +159,121 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 		return err
 	}
 	began := time.Now()
-	if err := in.client.Preflight(ctx, in.lab, in.existing); err != nil {
-		return fail(fmt.Errorf("%w\nnothing was applied", err))
+	if err := in.preflight(ctx); err != nil {
+		return err
 	}
 	show := newProgress(world, f.output == "json")
 	defer show.end()
 	show.lab(in.lab.Name, in.lab.Namespace, in.client.Context)
-	if f.dryRun == "client" {
+	switch f.dryRun {
+	case "client":
 		for i := range in.out.Objects {
 			show.object(cluster.Change{Action: "would apply", Object: objectName(&in.out.Objects[i])})
 		}
 		return nil
+	case "server":
+		return f.dryRunServer(ctx, world, in, show)
 	}
-	changes, err := f.changes(ctx, world, in)
-	if errors.Is(err, errNo) {
-		return nil
-	}
-	if err != nil {
+	in, err = f.change(ctx, world, in, args, show, began)
+	if err != nil || !f.wait {
 		return err
 	}
-	if f.dryRun == "none" {
-		if err := in.client.Prepare(ctx, in.lab, changes); err != nil {
-			return fail(fmt.Errorf("%w\nnothing was applied", err))
+	return f.await(ctx, in, show, began)
+}
+
+// preflight finds what would stop the deploy before anything is written.
+func (in *inCluster) preflight(ctx context.Context) error {
+	if err := in.client.Preflight(ctx, in.lab, in.existing); err != nil {
+		return fail(fmt.Errorf("%w\nnothing was applied", err))
+	}
+	return nil
+}
+
+// dryRunServer lets the API server check the lab.
+func (f *deployFlags) dryRunServer(ctx context.Context, world IO, in *inCluster, show *progress) error {
+	began := time.Now()
+	var err error
+	if in.existing.Fresh {
+		err = in.client.DryRunElsewhere(ctx, in.lab, show.object)
+	} else {
+		var d cluster.Diff
+		if d, err = in.diff(ctx); err != nil {
+			return fail(err)
+		}
+		f.consequences(world, d)
+		err = in.client.Apply(ctx, in.lab, cluster.ApplyOptions{DryRun: true, Tell: show.object})
+	}
+	if err != nil {
+		return fail(fmt.Errorf("%w\nnothing was changed", err))
+	}
+	show.applied(true, time.Since(began))
+	return nil
+}
+
+// change makes the cluster's objects those of the lab, while no other client may. The
+// lab that it returns is rendered again if another client changed it before.
+func (f *deployFlags) change(ctx context.Context, world IO, in *inCluster, args []string, show *progress, began time.Time) (*inCluster, error) {
+	if err := f.agreeNamespace(ctx, world, in); err != nil {
+		return in, err
+	}
+	if in.existing.Fresh {
+		if err := in.client.EnsureNamespace(ctx, in.lab, in.existing); err != nil {
+			return in, fail(fmt.Errorf("%w\nnothing was applied", err))
 		}
 	}
-	if err := in.client.Apply(ctx, in.lab, cluster.ApplyOptions{DryRun: f.dryRun == "server", Tell: show.object}); err != nil {
-		if f.dryRun == "server" {
-			return fail(fmt.Errorf("%w\nnothing was changed", err))
-		}
-		return fail(fmt.Errorf("%w\nnot everything was applied; the same command goes on from here", err))
+	claimed, claim, err := in.client.Claim(ctx, in.lab, "deploy", func(holder string) { claimedBy(world, holder) })
+	if err != nil {
+		return in, fail(fmt.Errorf("lab %s: %w", in.lab.Name, err))
 	}
-	show.applied(f.dryRun == "server", time.Since(began))
-	if f.dryRun == "server" {
-		return nil
+	defer claim.Release()
+	if in, err = f.upToDate(claimed, world, in, args); err != nil {
+		return in, err
 	}
-	if err := in.client.Settle(ctx, in.lab, changes); err != nil {
-		return fail(err)
+	changes, err := f.agree(claimed, world, in)
+	if err != nil {
+		return in, err
 	}
-	if !f.wait {
-		return nil
+	err = in.client.EnsureNamespace(claimed, in.lab, in.existing)
+	if err == nil {
+		err = in.client.Prepare(claimed, in.lab, changes)
 	}
+	if err != nil {
+		return in, fail(fmt.Errorf("%w\nnothing was applied", cluster.ClaimLost(claimed, err)))
+	}
+	if err := in.client.Apply(claimed, in.lab, cluster.ApplyOptions{Prune: changes.Prune, Tell: show.object}); err != nil {
+		return in, fail(fmt.Errorf("%w\nnot everything was applied; the same command goes on from here", cluster.ClaimLost(claimed, err)))
+	}
+	show.applied(false, time.Since(began))
+	suspicious, err := in.client.DropInventory(claimed, in.lab)
+	for _, entry := range suspicious {
+		fmt.Fprintf(world.Err, "warning: ConfigMap %s named %s, which is no object of the lab; it was left alone\n", cluster.InventoryName, entry)
+	}
+	if err == nil {
+		err = in.client.Settle(claimed, in.lab, changes)
+	}
+	return in, fail(cluster.ClaimLost(claimed, err))
+}
+
+// upToDate reads again what the lab was rendered with, and renders it again if another
+// client has changed that before the claim.
+func (f *deployFlags) upToDate(ctx context.Context, world IO, in *inCluster, args []string) (*inCluster, error) {
+	existing, err := in.client.Existing(ctx, in.lab.Namespace)
+	if err != nil {
+		return in, fail(err)
+	}
+	if in.existing.Same(existing) {
+		in.existing = existing
+		return in, nil
+	}
+	again, err := f.prepareLab(ctx, world, &f.targetFlags, args)
+	if err != nil {
+		return in, err
+	}
+	return again, again.preflight(ctx)
+}
+
+// await waits until the lab is ready.
+func (f *deployFlags) await(ctx context.Context, in *inCluster, show *progress, began time.Time) error {
 	waiting := ctx
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
@@ -219,33 +297,4 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 		show.commands(nodes)
 	}
 	return nil
-}
-
-// errNo is the answer to a question that ends the command without harm.
-var errNo = errors.New("no")
-
-// changes finds what the deploy does to a lab that is there, and asks before
-// devices are stopped.
-func (f *deployFlags) changes(ctx context.Context, world IO, in *inCluster) (cluster.Diff, error) {
-	if in.existing.Lab == "" {
-		return cluster.Diff{}, nil
-	}
-	d, err := in.client.Diff(ctx, in.lab)
-	if err != nil {
-		return d, fail(err)
-	}
-	stops := d.Disruptive()
-	if f.output == "" {
-		for _, n := range stops {
-			fmt.Fprintf(world.Err, "  %s: %s (%s)\n", show.Cell(strings.Join(n.Nodes, ",")), n.Action, show.Cell(strings.Join(n.Why, ", ")))
-		}
-	}
-	if len(stops) == 0 || f.yes || f.dryRun != "none" {
-		return d, nil
-	}
-	ok, err := confirm(ctx, world, "Go on?")
-	if err == nil && !ok {
-		err = errNo
-	}
-	return d, err
 }

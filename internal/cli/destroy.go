@@ -3,17 +3,11 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
@@ -59,13 +53,21 @@ they are asked to end and have ten seconds for it.`,
 }
 
 func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
+	if err := notEmpty(args); err != nil {
+		return err
+	}
+	if !f.yes {
+		if _, err := terminal(world, "Delete the lab?", "--yes"); err != nil {
+			return err
+		}
+	}
 	client, found, err := f.find(ctx, world, args)
 	if err != nil {
 		return err
 	}
 	if !f.yes {
-		ok, err := confirm(ctx, world, fmt.Sprintf("Remove lab %s from namespace %s (context %s)?", show.Cell(found.Name), found.Namespace, client.Context))
-		if err != nil || !ok {
+		question := fmt.Sprintf("Delete lab %s from namespace %s (context %s)?", show.Cell(found.Name), found.Namespace, client.Context)
+		if err := confirm(ctx, world, question, "--yes"); err != nil {
 			return err
 		}
 	}
@@ -78,6 +80,7 @@ func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
 	removed := 0
 	err = client.Destroy(ctx, found.Namespace, found.Name, cluster.DestroyOptions{
 		KeepData: f.keepData, Graceful: f.graceful, Wait: f.wait,
+		Waiting: func(holder string) { claimedBy(world, holder) },
 		Tell: func(c cluster.Change) {
 			switch {
 			case c.Err != nil:
@@ -93,38 +96,4 @@ func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
 	}
 	fmt.Fprintf(world.Err, "lab %s: %d objects removed (%.1f s)\n", found.Name, removed, time.Since(began).Seconds())
 	return nil
-}
-
-// confirm asks on a terminal. Elsewhere the command line is the answer.
-func confirm(ctx context.Context, world IO, question string) (bool, error) {
-	f, ok := world.In.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return true, nil
-	}
-	return ask(ctx, f, world.Err, question)
-}
-
-// ask reads a line that says yes or no. The end of ctx, as by Ctrl-C, is no answer.
-func ask(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
-	fmt.Fprintf(out, "%s [y/N] ", question)
-	answered := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(in).ReadString('\n') // what was typed before an error is no answer
-		answered <- line
-	}()
-	var answer string
-	select {
-	case answer = <-answered:
-	case <-ctx.Done():
-	}
-	if !strings.HasSuffix(answer, "\n") {
-		fmt.Fprintln(out)
-		return false, fail(errors.New("no answer; nothing was done"))
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true, nil
-	}
-	fmt.Fprintln(out, "nothing was done")
-	return false, nil
 }

@@ -31,7 +31,8 @@ func newDiff(world IO) *cobra.Command {
 		Short: "Tell what a deploy would do to a lab that runs",
 		Long: `Diff tells, for each node, what 'c9s deploy' of this topology would do: nothing,
 live (links, services: the device goes on), restart, recreate, start, create or
-delete. Nothing is changed. --objects adds the difference of each object.`,
+delete. It lists every object that deploy would delete. Nothing is changed. --objects
+adds the difference of each object.`,
 		Example:           "  c9s diff topo.clab.yml\n  c9s diff topo.clab.yml --objects",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
@@ -64,7 +65,11 @@ func (f *diffFlags) run(ctx context.Context, world IO, args []string) error {
 		err = printJSON(world.Out, struct {
 			Lab   string             `json:"lab"`
 			Nodes []cluster.NodeDiff `json:"nodes"`
-		}{in.lab.Name, d.Nodes})
+			// Prune are the objects that go, Foreign those that stay although the lab does
+			// not have them.
+			Prune   []cluster.Prune   `json:"prune,omitempty"`
+			Foreign []cluster.Foreign `json:"foreign,omitempty"`
+		}{in.lab.Name, d.Nodes, d.Prune, d.Foreign})
 	} else {
 		err = f.print(world, d)
 	}
@@ -86,8 +91,12 @@ func (f *diffFlags) print(world IO, d cluster.Diff) error {
 	if d.Lab {
 		t.Row("(lab)", "live", "names, allocations, controller or keys; no device notices")
 	}
-	if err := t.Flush(); err != nil || !f.objects {
+	if err := t.Flush(); err != nil {
 		return err
+	}
+	printPrune(world, d)
+	if !f.objects {
+		return nil
 	}
 	for _, o := range d.Objects {
 		if strings.HasPrefix(o.Object, "Secret/") {
@@ -101,6 +110,23 @@ func (f *diffFlags) print(world IO, d cluster.Diff) error {
 		fmt.Fprintf(world.Out, "\n%s", text)
 	}
 	return nil
+}
+
+// printPrune lists every object that the lab no longer has.
+func printPrune(world IO, d cluster.Diff) {
+	if len(d.Prune)+len(d.Foreign) > 0 {
+		fmt.Fprintln(world.Out)
+	}
+	for _, p := range d.Prune {
+		note := ""
+		if p.Data {
+			note = " (saved data: only with --delete-data, or if you say so)"
+		}
+		fmt.Fprintf(world.Out, "delete %s%s\n", show.Cell(p.Object), note)
+	}
+	for _, o := range d.Foreign {
+		fmt.Fprintf(world.Out, "keep %s (applied by %s, not by c9s deploy)\n", show.Cell(o.Object), show.Cell(strings.Join(o.Managers, ", ")))
+	}
 }
 
 func objectDiff(o cluster.ObjectDiff) (string, error) {

@@ -97,7 +97,7 @@ func both(a, b map[diag.Code]string) map[diag.Code]string {
 func TestCommandsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n" + generated)
-	b.WriteString("Exit codes: 0, 1 for diagnostics or a failure, 2 for wrong usage. Results go to standard output, all\nelse to standard error. Colour is for terminals only, and `NO_COLOR` turns it off.\n")
+	b.WriteString("Exit codes: 0, 1 for diagnostics or a failure, 2 for wrong usage or a question without a terminal, 3 for\na question answered no. Results go to standard output, all else to standard error. Colour is for terminals only,\nand `NO_COLOR` turns it off.\n")
 	var out bytes.Buffer
 	for _, name := range commandNames(newRoot(IO{}), "") {
 		out.Reset()

@@ -80,7 +80,7 @@ func (f *doctorFlags) run(ctx context.Context, world IO, args []string) error {
 	if err != nil {
 		return err
 	}
-	client, err := f.connect(ctx)
+	client, err := f.connect(ctx, world)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (f *inspectFlags) labs(ctx context.Context, world IO, args []string) (*clus
 		client, found, err := f.find(ctx, world, args)
 		return client, []cluster.Found{found}, err
 	}
-	client, err := f.connect(ctx)
+	client, err := f.connect(ctx, world)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -76,7 +76,7 @@ func (f *labRef) find(ctx context.Context, world IO, args []string) (*cluster.Cl
 		}
 		name = c.lab.Name
 	}
-	client, err := f.connect(ctx)
+	client, err := f.connect(ctx, world)
 	if err != nil {
 		return nil, none, err
 	}

@@ -278,7 +278,7 @@ func newLabs(world IO) *cobra.Command {
 			if output != "" && output != "json" {
 				return fmt.Errorf("--output %q: use json", output)
 			}
-			client, err := f.connect(cmd.Context())
+			client, err := f.connect(cmd.Context(), world)
 			if err != nil {
 				return err
 			}

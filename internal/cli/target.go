@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,12 @@ func (f *targetFlags) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("kubeconfig")
 }
 
-func (f *targetFlags) connect(ctx context.Context) (*cluster.Client, error) {
-	c, err := cluster.Connect(ctx, cluster.Target{Kubeconfig: f.kubeconfig, Context: f.context})
+func (f *targetFlags) connect(ctx context.Context, world IO) (*cluster.Client, error) {
+	c, err := cluster.Connect(ctx, cluster.Target{
+		Kubeconfig: f.kubeconfig, Context: f.context,
+		Outage: func(err error) {
+			fmt.Fprintf(world.Err, "the API server cannot be reached; trying again: %v\n", err)
+		},
+	})
 	return c, fail(err)
 }

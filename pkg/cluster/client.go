@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
 // FieldManager is c9s' name in server-side apply (metadata.managedFields).
@@ -29,6 +29,9 @@ const FieldManager = "c9s"
 type Target struct {
 	Kubeconfig string
 	Context    string
+	// Outage, if set, is called once each time the API server cannot be reached any
+	// more; the requests are repeated.
+	Outage func(error)
 }
 
 // Client is a connection to one cluster.
@@ -40,8 +43,6 @@ type Client struct {
 	Context string
 	// Namespace is the context's.
 	Namespace string
-
-	factory cmdutil.Factory
 }
 
 // requestTimeout bounds every single request that is no watch.
@@ -57,6 +58,9 @@ func Connect(ctx context.Context, t Target) (*Client, error) {
 		c.QPS, c.Burst = -1, -1
 		c.UserAgent = "c9s"
 		c.WarningHandler = rest.NoWarnings{}
+		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return &guard{next: next, outage: outage, note: t.Outage}
+		})
 		return c
 	}
 	raw, err := flags.ToRawKubeConfigLoader().RawConfig()
@@ -73,7 +77,7 @@ func Connect(ctx context.Context, t Target) (*Client, error) {
 	if err != nil {
 		return nil, notConfigured(err)
 	}
-	c := &Client{Config: config, factory: cmdutil.NewFactory(flags)}
+	c := &Client{Config: config}
 	typed := rest.CopyConfig(config)
 	typed.ContentType = runtime.ContentTypeProtobuf // less to read than JSON
 	if c.Typed, err = kubernetes.NewForConfig(typed); err != nil {
@@ -113,7 +117,7 @@ func notConfigured(err error) error {
 }
 
 func (c *Client) reachable(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, impatient{}, true), connectTimeout)
 	defer cancel()
 	err := c.Typed.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
 	var op *net.OpError

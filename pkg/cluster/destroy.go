@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
@@ -33,6 +32,8 @@ type DestroyOptions struct {
 	// Wait waits until everything is gone.
 	Wait bool
 	Tell func(Change)
+	// Waiting is called where another client may be changing the lab (Claim).
+	Waiting func(holder string)
 }
 
 // killAfter is how long a device has to end by itself where nobody asked for more, in
@@ -43,7 +44,7 @@ const killAfter = 1
 // kept with the data: what the next deploy reads back.
 func kept(kind, name string) bool {
 	return kind == "PersistentVolumeClaim" || kind == "Secret" ||
-		kind == "ConfigMap" && (name == InventoryName || strings.HasPrefix(name, contract.AllocationsName(0)))
+		kind == "ConfigMap" && strings.HasPrefix(name, contract.AllocationsName(0))
 }
 
 // What a lab has in a cluster, in the order in which it is removed: what runs, each
@@ -82,11 +83,24 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 		return err
 	}
 	d := &destruction{client: c, meta: client, lab: &Lab{Name: lab, Namespace: namespace}, patience: patience, DestroyOptions: o}
-	return d.run(ctx)
+	claimed, claim, err := c.Claim(ctx, d.lab, "destroy", o.Waiting)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return d.run(ctx, ctx, func() {}) // nobody can deploy there
+	}
+	if err != nil {
+		return err
+	}
+	defer claim.Release()
+	return ClaimLost(claimed, d.run(ctx, claimed, claim.Release))
 }
 
-func (d *destruction) run(ctx context.Context) error {
-	if err := d.remove(ctx, running); err != nil {
+// run destroys in the context of the claim, which is released once the namespace is on
+// its way out: the Lease goes with it.
+func (d *destruction) run(ctx, claimed context.Context, release func()) error {
+	if err := d.remove(claimed, running); err != nil {
+		return err
+	}
+	if _, err := d.client.DropInventory(claimed, d.lab); err != nil {
 		return err
 	}
 	// Kubernetes lets a namespace be for five seconds before it looks at what is in it:
@@ -94,9 +108,14 @@ func (d *destruction) run(ctx context.Context) error {
 	whole := false
 	if !d.KeepData {
 		var err error
-		if whole, err = d.removeNamespace(ctx); err != nil {
+		if whole, err = d.removeNamespace(claimed); err != nil {
 			return err
 		}
+	}
+	if whole {
+		release()
+	} else {
+		ctx = claimed
 	}
 	var stuck error
 	if d.Wait {
@@ -106,17 +125,30 @@ func (d *destruction) run(ctx context.Context) error {
 	}
 	switch {
 	case !whole:
-		return errors.Join(stuck, d.remove(ctx, belongings))
+		return errors.Join(stuck, d.remove(ctx, belongings), d.restoreLevel(ctx))
 	case d.Wait && stuck == nil:
 		return d.namespaceGone(ctx)
 	}
 	return stuck
 }
 
+// restoreLevel takes back the Pod Security level that a deploy set on the namespace.
+func (d *destruction) restoreLevel(ctx context.Context) error {
+	switch restored, err := d.client.restoreLevel(ctx, d.lab); {
+	case apierrors.IsForbidden(err):
+		d.tell(Change{Action: "kept", Object: fmt.Sprintf("label %s of namespace %s, which a deploy set (you may not patch the namespace)", podSecurity, d.lab.Namespace)})
+	case err != nil:
+		return fmt.Errorf("taking back the Pod Security level of namespace %s: %w", d.lab.Namespace, err)
+	case restored:
+		d.tell(Change{Action: "removed", Object: fmt.Sprintf("label %s=%s from namespace %s, which a deploy set", podSecurity, privileged, d.lab.Namespace)})
+	}
+	return nil
+}
+
 // find lists the lab's objects of a kind that are to go, and those of them that are not
 // going yet.
 func (d *destruction) find(ctx context.Context, kind string) (going, there []*metav1.PartialObjectMetadata, err error) {
-	list, err := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{"app.kubernetes.io/managed-by": "c9s"}.String()})
+	list, err := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labSelector(d.lab.Name)})
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing %s: %w", removed[kind].Resource, err)
 	}

@@ -27,7 +27,7 @@ func metaOf(kind, name, lab string) *metav1.PartialObjectMetadata {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: name, UID: types.UID(kind + name)},
 	}
 	if lab != "" {
-		m.Labels = map[string]string{"app.kubernetes.io/managed-by": "c9s"}
+		m.Labels = map[string]string{"app.kubernetes.io/managed-by": "c9s", contract.LabelLab: lab}
 		m.Annotations = map[string]string{contract.AnnotationLabName: lab}
 	}
 	return m
@@ -83,7 +83,7 @@ func newDestroyed(t *testing.T, o DestroyOptions, objects ...runtime.Object) *de
 	d := &destroyed{
 		meta: metadatafake.NewSimpleMetadataClient(scheme, objects...),
 		typed: fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-			Name: "demo", Labels: map[string]string{"app.kubernetes.io/managed-by": "c9s"}, Annotations: map[string]string{contract.AnnotationLabName: "mine"},
+			Name: "demo", Labels: map[string]string{"app.kubernetes.io/managed-by": "c9s", contract.LabelLab: "mine"}, Annotations: map[string]string{contract.AnnotationLabName: "mine"},
 		}}),
 		graces: map[string]*int64{},
 	}
@@ -211,6 +211,23 @@ func TestDestroy(t *testing.T) {
 			with:    func(d *destroyed) { forbid(&d.meta.Fake, "list", "replicasets") },
 			deleted: all[:strings.Index(all, "replicasets")] + "secrets/key services/r1", kept: true, told: "you may not see whether it holds a ReplicaSet",
 		},
+		"an earlier version's inventory is in the namespace": {
+			with: func(d *destroyed) {
+				old := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+					Namespace: "demo", Name: InventoryName, Labels: map[string]string{"app.kubernetes.io/managed-by": "c9s"}, Annotations: map[string]string{contract.AnnotationLabName: "mine"},
+				}}
+				if err := d.typed.Tracker().Add(old); err != nil {
+					t.Fatal(err)
+				}
+				d.typed.PrependReactor("delete", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
+					if list, err := d.typed.CoreV1().ConfigMaps("demo").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
+						t.Errorf("the inventory is there: %v, %v", list, err)
+					}
+					return false, nil, nil
+				})
+			},
+			deleted: runs, told: "deleted Namespace/demo",
+		},
 		"the data is kept": {
 			options: DestroyOptions{KeepData: true}, deleted: "configmaps/c9s-directory " + runs + " services/r1", kept: true, told: "deleted Deployment/r1",
 		},
@@ -221,7 +238,7 @@ func TestDestroy(t *testing.T) {
 			if tt.with != nil {
 				tt.with(d)
 			}
-			if err := d.run(t.Context()); err != nil {
+			if err := d.run(t.Context(), t.Context(), func() {}); err != nil {
 				t.Fatal(err)
 			}
 			if got := d.deleted(); got != tt.deleted {
@@ -246,7 +263,7 @@ func TestDestroy(t *testing.T) {
 // --graceful in their own time.
 func TestDestroyGrace(t *testing.T) {
 	d := newDestroyed(t, DestroyOptions{}, labIn("mine")...)
-	if err := d.run(t.Context()); err != nil {
+	if err := d.run(t.Context(), t.Context(), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if grace := d.graces["pods/r1-5-x"]; grace == nil || *grace != killAfter {
@@ -256,7 +273,7 @@ func TestDestroyGrace(t *testing.T) {
 		t.Errorf("a Deployment is given %d s", *grace)
 	}
 	d = newDestroyed(t, DestroyOptions{Graceful: true}, labIn("mine")...)
-	if err := d.run(t.Context()); err != nil {
+	if err := d.run(t.Context(), t.Context(), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if grace, ok := d.graces["pods/r1-5-x"]; !ok || grace != nil {
@@ -293,7 +310,7 @@ func TestDestroyLostWorker(t *testing.T) {
 		if _, err := d.typed.CoreV1().Pods("demo").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		err := d.run(t.Context())
+		err := d.run(t.Context(), t.Context(), func() {})
 		if err == nil || !strings.Contains(err.Error(), "r1-5-x on worker n2") || !strings.Contains(err.Error(), "--force") {
 			t.Errorf("got %v", err)
 		}

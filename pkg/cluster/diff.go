@@ -10,13 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
 // Action is what a deploy does to a node.
@@ -68,6 +65,10 @@ type ObjectDiff struct {
 type Diff struct {
 	Nodes   []NodeDiff
 	Objects []ObjectDiff
+	// Prune are the objects that the lab no longer has and that go, Foreign those that
+	// stay, since c9s did not apply them.
+	Prune   []Prune
+	Foreign []Foreign
 	// Lab tells that objects of the lab as a whole change (directory, secrets,
 	// controller); no device notices.
 	Lab bool
@@ -99,7 +100,7 @@ func (c *Client) Diff(ctx context.Context, l *Lab) (Diff, error) {
 			return
 		}
 		objects[i].Live = clean(there)
-		merged, err := c.dryRun(ctx, l, u)
+		merged, err := c.applyObject(ctx, l.Namespace, u, true)
 		if err != nil {
 			errs[i] = fmt.Errorf("%s: %w", key, err)
 			return
@@ -109,60 +110,22 @@ func (c *Client) Diff(ctx context.Context, l *Lab) (Diff, error) {
 	if err := errors.Join(errs...); err != nil {
 		return Diff{}, err
 	}
-	wanted := map[string]bool{}
-	for _, u := range l.objects {
-		wanted[objectKey(u)] = true
+	prune, foreign := leftover(l, live)
+	for _, p := range prune {
+		objects = append(objects, ObjectDiff{Object: p.Object, Live: clean(live[p.Object])})
 	}
-	for _, key := range slices.Sorted(maps.Keys(live)) {
-		if !wanted[key] {
-			objects = append(objects, ObjectDiff{Object: key, Live: clean(live[key])})
-		}
-	}
-	return judgeDiff(objects), nil
+	d := judgeDiff(objects)
+	d.Prune, d.Foreign = prune, foreign
+	return d, nil
 }
 
 func objectKey(u *unstructured.Unstructured) string { return u.GetKind() + "/" + u.GetName() }
 
-// live are the lab's objects in the cluster.
-func (c *Client) live(ctx context.Context, l *Lab) (map[string]*unstructured.Unstructured, error) {
-	out := map[string]*unstructured.Unstructured{}
-	for kind, gvr := range rights.Resources {
-		list, err := c.Dynamic.Resource(gvr).Namespace(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=c9s"})
-		if apierrors.IsForbidden(err) && !slices.Contains(l.kinds(), kind) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %s of namespace %s: %w", gvr.Resource, l.Namespace, err)
-		}
-		for i := range list.Items {
-			u := &list.Items[i]
-			u.SetKind(kind)
-			u.SetAPIVersion(gvr.GroupVersion().String())
-			if owns(l, u) && u.GetName() != InventoryName {
-				out[objectKey(u)] = u
-			}
-		}
-	}
-	return out, nil
-}
-
-func (c *Client) dryRun(ctx context.Context, l *Lab, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	wanted := u.DeepCopy()
-	wanted.SetNamespace(l.Namespace)
-	annotations := wanted.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[owningInventory] = inventoryID(l.Namespace, l.Name)
-	wanted.SetAnnotations(annotations)
-	return c.Dynamic.Resource(rights.Resources[u.GetKind()]).Namespace(l.Namespace).
-		Apply(ctx, u.GetName(), wanted, metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
-}
-
 // incidental are annotations that say where an object comes from, and change
 // without anything else: a line more above a node moves them.
 var incidental = []string{
-	contract.AnnotationSource, contract.AnnotationPlanner, contract.AnnotationVersion, owningInventory, "deployment.kubernetes.io/revision",
+	contract.AnnotationSource, contract.AnnotationPlanner, contract.AnnotationVersion, "deployment.kubernetes.io/revision",
+	"config.k8s.io/owning-inventory", // of earlier versions of c9s
 }
 
 // clean leaves out what the API server keeps for itself.

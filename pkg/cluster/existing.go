@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -30,6 +32,12 @@ type Existing struct {
 	// name of their Secret.
 	CA           *render.Certificate
 	Certificates map[string]render.Certificate
+}
+
+// Same reports whether a lab is rendered with the same allocations and keys from both.
+func (e Existing) Same(other Existing) bool {
+	return e.Lab == other.Lab && bytes.Equal(e.WireKey, other.WireKey) &&
+		reflect.DeepEqual(e.Allocations, other.Allocations) && reflect.DeepEqual(e.CA, other.CA) && reflect.DeepEqual(e.Certificates, other.Certificates)
 }
 
 // Existing reads a namespace. One that is not there is empty.

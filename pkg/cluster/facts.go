@@ -2,11 +2,9 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
+	"github.com/c9s-lab/c9s/internal/foreign"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/controller"
 	"github.com/c9s-lab/c9s/pkg/status"
@@ -126,8 +125,11 @@ func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 			continue
 		}
 		running = true
-		data, err := c.proxy(ctx, l.Namespace, pod.Name, contract.ControllerPort, controller.PathStatus)
-		if err == nil && json.Unmarshal(data, &out) == nil && out.Version == status.Version {
+		data, err := c.proxy(ctx, l.Namespace, pod.Name, contract.ControllerPort, controller.PathStatus, foreign.MaxLab)
+		if err != nil {
+			continue
+		}
+		if out, err := status.Parse(data); err == nil && out.Version == status.Version {
 			return out, true
 		}
 	}
@@ -162,16 +164,6 @@ func (c *Client) LinksUp(ctx context.Context, l Found) (up int, known bool) {
 	return up, true
 }
 
-// proxy asks a Pod through the API server, since the user's machine seldom
-// reaches Pods.
-func (c *Client) proxy(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	return c.Typed.CoreV1().RESTClient().Get().Namespace(namespace).Resource("pods").
-		Name(fmt.Sprintf("%s:%d", pod, port)).SubResource("proxy").
-		Suffix(strings.TrimPrefix(path, "/")).DoRaw(ctx)
-}
-
 // How sidecars are asked.
 const (
 	askAtOnce  = 32
@@ -188,9 +180,9 @@ func (c *Client) askSidecars(ctx context.Context, namespace string, pods []*core
 		if status.Ended(pod) || pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
 			return
 		}
-		data, err := c.proxy(ctx, namespace, pod.Name, contract.StatusPort, api.PathStatus)
+		data, err := c.proxy(ctx, namespace, pod.Name, contract.StatusPort, api.PathStatus, foreign.MaxStatus)
 		var s api.Status
-		if err != nil || json.Unmarshal(data, &s) != nil {
+		if err != nil || foreign.JSON(data, foreign.MaxElements, &s) != nil {
 			return
 		}
 		mu.Lock()

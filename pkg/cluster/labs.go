@@ -63,7 +63,7 @@ func labsOf(list []metav1.PartialObjectMetadata) []Found {
 		}
 		found[key] = Found{
 			Name: key[0], Namespace: cm.Namespace, Created: cm.CreationTimestamp.Time,
-			Deployed: cm.Annotations[owningInventory] != "", DataOnly: !directory,
+			Deployed: applied(cm), DataOnly: !directory,
 		}
 	}
 	out := slices.Collect(maps.Values(found))

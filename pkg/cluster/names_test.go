@@ -109,23 +109,24 @@ func TestChoose(t *testing.T) {
 
 func TestOwns(t *testing.T) {
 	l := &Lab{Name: "dc", Namespace: "ns"}
+	marks := func(by, lab string) map[string]string {
+		return map[string]string{"app.kubernetes.io/managed-by": by, contract.LabelLab: lab}
+	}
 	for name, c := range map[string]struct {
 		labels, annotations map[string]string
 		want                bool
 	}{
-		"by its inventory":    {nil, map[string]string{owningInventory: inventoryID("ns", "dc")}, true},
-		"another's inventory": {map[string]string{"app.kubernetes.io/managed-by": "c9s"}, map[string]string{owningInventory: inventoryID("ns", "other"), contract.AnnotationLabName: "dc"}, false},
-		"applied as rendered": {map[string]string{"app.kubernetes.io/managed-by": "c9s"}, map[string]string{contract.AnnotationLabName: "dc"}, true},
-		"of another lab":      {map[string]string{"app.kubernetes.io/managed-by": "c9s"}, map[string]string{contract.AnnotationLabName: "wan"}, false},
-		"annotated, not c9s'": {map[string]string{"app.kubernetes.io/managed-by": "Helm"}, map[string]string{contract.AnnotationLabName: "dc"}, false},
+		"all marks":           {marks("c9s", "dc"), map[string]string{contract.AnnotationLabName: "dc"}, true},
+		"of another lab":      {marks("c9s", "wan"), map[string]string{contract.AnnotationLabName: "wan"}, false},
+		"another lab's label": {marks("c9s", "wan"), map[string]string{contract.AnnotationLabName: "dc"}, false},
+		"annotated, not c9s'": {marks("Helm", "dc"), map[string]string{contract.AnnotationLabName: "dc"}, false},
+		"no annotation":       {marks("c9s", "dc"), nil, false},
+		"by an old inventory": {nil, map[string]string{"config.k8s.io/owning-inventory": "c9s-0123456789abcdef"}, false},
 		"nothing on it":       {nil, nil, false},
 	} {
 		if got := owns(l, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: c.labels, Annotations: c.annotations}}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
-	}
-	if inventoryID("ns", "dc") == inventoryID("ns", "wan") || inventoryID("ns", "dc") == inventoryID("other", "dc") {
-		t.Error("inventories are told apart by namespace and lab")
 	}
 }
 

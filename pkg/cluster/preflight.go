@@ -19,13 +19,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
-// owningInventory is cli-utils' annotation on what it applied.
-const owningInventory = "config.k8s.io/owning-inventory"
-
-// podSecurity is the label of a namespace with the level that it enforces (Pod
-// Security admission).
-const podSecurity = "pod-security.kubernetes.io/enforce"
-
 // Preflight finds, before anything is written, what would stop a deploy half
 // way: rights that the user lacks, a namespace that does not let the sidecar run
 // or holds another lab, objects in the way. The error names all of it.
@@ -56,7 +49,7 @@ func (e Existing) usable(l *Lab) error {
 		return fmt.Errorf("namespace %s is being deleted: wait until it is gone", ns.Name)
 	}
 	level := ns.Labels[podSecurity]
-	if level != "" && level != "privileged" {
+	if level != "" && level != privileged {
 		return fmt.Errorf("namespace %s forbids privileged Pods (label %s=%s), and the sidecar is one, since it makes the devices' interfaces: use another namespace with -n, or set the label to privileged", ns.Name, podSecurity, level)
 	}
 	return nil
@@ -161,16 +154,6 @@ func thereOf(ctx context.Context, resource metadata.ResourceInterface, wanted []
 		}
 	}
 	return there, nil
-}
-
-// owns tells whether a live object is this lab's: by the inventory of its deploy,
-// or, where it was applied as rendered, by its labels.
-func owns(l *Lab, live metav1.Object) bool {
-	annotations := live.GetAnnotations()
-	if id := annotations[owningInventory]; id != "" {
-		return id == inventoryID(l.Namespace, l.Name)
-	}
-	return annotations[contract.AnnotationLabName] == l.Name && live.GetLabels()["app.kubernetes.io/managed-by"] == "c9s"
 }
 
 func clash(l *Lab, u *unstructured.Unstructured, live *metav1.PartialObjectMetadata) error {

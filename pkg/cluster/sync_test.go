@@ -43,9 +43,9 @@ func TestSettle(t *testing.T) {
 		"links and labels":           {node: node(ActionRecreate, func(n *NodeDiff) { n.mode, n.Why = "recreate", []string{"links", "metadata"} }), pod: runs, prepare: "patch deployments", settle: "delete-collection pods, patch deployments"},
 		"links and image":            {node: node(ActionRecreate, func(n *NodeDiff) { n.replaced = true }), pod: runs},
 		"links and image, noted":     {node: node(ActionRecreate, func(n *NodeDiff) { n.replaced, n.due = true, true }), pod: runs, settle: "patch deployments"},
-		"links, live":                {node: node(ActionLive, nil), pod: runs, settle: "patch pods"},
+		"links, live":                {node: node(ActionLive, nil), pod: runs, settle: "patch pods/status"},
 		"nothing":                    {node: node(ActionNone, func(n *NodeDiff) { n.links = false }), pod: runs},
-		"names":                      {node: node(ActionNone, func(n *NodeDiff) { n.links = false }), names: true, pod: runs, settle: "patch pods"},
+		"names":                      {node: node(ActionNone, func(n *NodeDiff) { n.links = false }), names: true, pod: runs, settle: "patch pods/status"},
 		"nothing, but it pulls":      {node: node(ActionNone, func(n *NodeDiff) { n.links = false }), pod: pulls, settle: "delete-collection pods"},
 		"nothing, but it is refused": {node: node(ActionNone, func(n *NodeDiff) { n.links = false }), pod: none, refused: true, settle: "patch deployments"},
 		"another image, as it pulls": {node: node(ActionRecreate, func(n *NodeDiff) { n.links, n.replaced = false, true }), pod: pulls},
@@ -61,7 +61,11 @@ func TestSettle(t *testing.T) {
 			var out []string
 			for _, a := range typed.Actions() {
 				if v := a.GetVerb(); v != "list" && v != "get" {
-					out = append(out, v+" "+a.GetResource().Resource)
+					resource := a.GetResource().Resource
+					if sub := a.GetSubresource(); sub != "" {
+						resource += "/" + sub
+					}
+					out = append(out, v+" "+resource)
 				}
 			}
 			typed.ClearActions()
@@ -150,31 +154,6 @@ func TestInTheWay(t *testing.T) {
 			if !strings.Contains(got[i], want[i]) {
 				t.Errorf("%s: %q, want %q", name, got[i], want[i])
 			}
-		}
-	}
-}
-
-// A namespace that was there before gets what Pods need, and no mark of the lab's.
-func TestUnmarked(t *testing.T) {
-	ns := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace",
-		"metadata": map[string]any{
-			"name":        "demo",
-			"labels":      map[string]any{"app.kubernetes.io/managed-by": "c9s", podSecurity: "privileged"},
-			"annotations": map[string]any{"c9s.dev/lab-name": "mine"},
-		},
-	}}
-	typed := &corev1.Namespace{}
-	for _, c := range []struct {
-		o    *unstructured.Unstructured
-		want bool
-	}{{ns, true}, {unmarked(ns), false}} {
-		*typed = corev1.Namespace{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.o.Object, typed); err != nil {
-			t.Fatal(err)
-		}
-		if owns(&Lab{Name: "mine"}, typed) != c.want || owns(&Lab{Name: "other"}, typed) || typed.Labels[podSecurity] != "privileged" || typed.Name != "demo" {
-			t.Errorf("%+v", typed)
 		}
 	}
 }

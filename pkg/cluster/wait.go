@@ -273,14 +273,18 @@ func pressures(workers []corev1.Node) string {
 	return text
 }
 
-const logLines = 10
+// logLines and logBytes bound what a failure shows of a log: a device writes it.
+const (
+	logLines = 10
+	logBytes = 16 << 10
+)
 
 // logTail is the end of a container's log, of its last run if the present one has
 // none.
 func (c *Client) logTail(ctx context.Context, namespace, pod, container string) string {
-	lines := int64(logLines)
+	lines, size := int64(logLines), int64(logBytes)
 	for _, previous := range []bool{false, true} {
-		data, err := c.Typed.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, TailLines: &lines, Previous: previous}).DoRaw(ctx)
+		data, err := c.Typed.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, TailLines: &lines, LimitBytes: &size, Previous: previous}).DoRaw(ctx)
 		if err == nil && len(data) > 0 {
 			return string(data)
 		}

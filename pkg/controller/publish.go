@@ -176,11 +176,12 @@ func (p *publisher) touch(ctx context.Context, pod *corev1.Pod) error {
 	return Touch(ctx, p.client, pod, fieldManager)
 }
 
-// Touch makes the kubelet look at a Pod's volumes at once. A Pod that is gone needs it
-// no more.
+// Touch makes the kubelet look at a Pod's volumes at once. It patches the Pod's status:
+// an annotation gets through, while who may patch a Pod itself may change the image of a
+// privileged container. A Pod that is gone does not need it any more.
 func Touch(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, fieldManager string) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, AnnotationSynced, time.Now().UTC().Format(time.RFC3339Nano))
-	_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager})
+	_, err := client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

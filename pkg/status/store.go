@@ -5,10 +5,10 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/c9s-lab/c9s/internal/foreign"
 )
 
 // Keys of the ConfigMap c9s-status: a Lab in JSON, or the same compressed by gzip,
@@ -48,16 +48,33 @@ func storing(plain, packed any) ([]byte, error) {
 	return json.Marshal(map[string]any{"data": map[string]any{Key: plain}, "binaryData": map[string]any{PackedKey: packed}})
 }
 
-// Stored reads a status from the ConfigMap.
+// Stored reads a status from the ConfigMap, which the controller is not the only one to
+// write.
 func Stored(cm *corev1.ConfigMap) (l Lab, err error) {
-	var text io.Reader = strings.NewReader(cm.Data[Key])
+	text := []byte(cm.Data[Key])
 	if packed := cm.BinaryData[PackedKey]; len(packed) > 0 {
-		if text, err = gzip.NewReader(bytes.NewReader(packed)); err != nil {
+		if text, err = unpack(packed); err != nil {
 			return l, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
 		}
 	}
-	if err := json.NewDecoder(text).Decode(&l); err != nil {
+	if l, err = Parse(text); err != nil {
 		return l, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
+	}
+	return l, nil
+}
+
+func unpack(packed []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return foreign.Read(r, foreign.MaxLab)
+}
+
+// Parse reads a status from JSON that somebody else wrote.
+func Parse(text []byte) (l Lab, err error) {
+	if err := foreign.JSON(text, foreign.MaxLabElements, &l); err != nil {
+		return Lab{}, err
 	}
 	return l, nil
 }

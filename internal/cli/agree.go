@@ -1,0 +1,113 @@
+//go:build !nocluster
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/internal/cli/show"
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/diag"
+)
+
+// What a deploy asks before it changes what is there.
+
+// claimedBy tells the user why a command waits.
+func claimedBy(world IO, holder string) {
+	fmt.Fprintf(world.Err, "the lab is claimed: %s; waiting to see whether that client is still there\n", show.Cell(holder))
+}
+
+// agreeNamespace asks before the Pod Security level of a namespace that the lab did not
+// create is set.
+func (f *deployFlags) agreeNamespace(ctx context.Context, world IO, in *inCluster) error {
+	if !in.existing.SetsLevel(in.lab) {
+		return nil
+	}
+	fmt.Fprintf(world.Err, "  namespace %s: set the Pod Security level privileged for everything in it, until the lab is destroyed: the sidecars make the devices' interfaces\n", in.lab.Namespace)
+	if f.yes {
+		return nil
+	}
+	return confirm(ctx, world, "Set the Pod Security level?", "--yes")
+}
+
+// diff is what the deploy does to a lab that exists.
+func (in *inCluster) diff(ctx context.Context) (cluster.Diff, error) {
+	if in.existing.Lab == "" {
+		return cluster.Diff{}, nil
+	}
+	return in.client.Diff(ctx, in.lab)
+}
+
+// agree finds what the deploy does to a lab that exists, and asks before devices stop
+// or objects are deleted. Of the result's Prune only what was agreed to is left.
+func (f *deployFlags) agree(ctx context.Context, world IO, in *inCluster) (cluster.Diff, error) {
+	d, err := in.diff(ctx)
+	if err != nil {
+		return d, fail(err)
+	}
+	f.consequences(world, d)
+	var objects, data []cluster.Prune
+	for _, p := range d.Prune {
+		if p.Data {
+			data = append(data, p)
+		} else {
+			objects = append(objects, p)
+		}
+	}
+	if len(d.Disruptive())+len(objects) > 0 && !f.yes {
+		if err := confirm(ctx, world, "Nodes stop or objects are deleted. Go on?", "--yes"); err != nil {
+			return d, err
+		}
+	}
+	d.Prune = objects
+	if len(data) == 0 {
+		return d, nil
+	}
+	deleteData := f.deleteData
+	if !deleteData && !f.yes {
+		question := fmt.Sprintf("Delete the saved data of nodes that are gone (%s)?", names(data))
+		if deleteData, err = askTerminal(ctx, world, question, "--delete-data, or --yes to keep it"); err != nil {
+			return d, err
+		}
+	}
+	if deleteData {
+		d.Prune = append(d.Prune, data...)
+	} else {
+		fmt.Fprintf(world.Err, "  kept the saved data of nodes that are gone: %s (--delete-data deletes it)\n", names(data))
+	}
+	return d, nil
+}
+
+// consequences tells what a deploy stops, deletes and leaves.
+func (f *deployFlags) consequences(world IO, d cluster.Diff) {
+	if f.output != "" {
+		return
+	}
+	for _, n := range d.Disruptive() {
+		fmt.Fprintf(world.Err, "  %s: %s (%s)\n", show.Cell(strings.Join(n.Nodes, ",")), n.Action, show.Cell(strings.Join(n.Why, ", ")))
+	}
+	if objects := slices.DeleteFunc(slices.Clone(d.Prune), func(p cluster.Prune) bool { return p.Data }); len(objects) > 0 {
+		fmt.Fprintf(world.Err, "  delete %s: %s\n", diag.Count(len(objects), "object"), names(objects))
+	}
+	for _, o := range d.Foreign {
+		fmt.Fprintf(world.Err, "  keep %s: c9s did not apply it (%s did); delete it there if it should go\n", show.Cell(o.Object), show.Cell(strings.Join(o.Managers, ", ")))
+	}
+}
+
+// namesShown is how many objects one line names; c9s diff names all.
+const namesShown = 12
+
+func names(objects []cluster.Prune) string {
+	var out []string
+	for i, p := range objects {
+		if i == namesShown {
+			out = append(out, fmt.Sprintf("and %d more (c9s diff lists them)", len(objects)-i))
+			break
+		}
+		out = append(out, show.Cell(p.Object))
+	}
+	return strings.Join(out, ", ")
+}
