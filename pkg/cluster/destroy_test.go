@@ -220,8 +220,8 @@ func TestDestroy(t *testing.T) {
 					t.Fatal(err)
 				}
 				d.typed.PrependReactor("delete", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
-					if list, err := d.typed.CoreV1().ConfigMaps("demo").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) > 0 {
-						t.Errorf("the inventory is there: %v, %v", list, err)
+					if _, err := d.typed.Tracker().Get(corev1.SchemeGroupVersion.WithResource("configmaps"), "demo", InventoryName); !apierrors.IsNotFound(err) {
+						t.Errorf("the inventory is still there: %v", err)
 					}
 					return false, nil, nil
 				})
