@@ -12,13 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/c9s-lab/c9s/pkg/alloc"
-	"github.com/c9s-lab/c9s/pkg/apicheck"
-	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
-	"github.com/c9s-lab/c9s/pkg/plan"
-	"github.com/c9s-lab/c9s/pkg/policy"
-	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
@@ -63,34 +57,18 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
 // TestDiagnosticsPage makes the page of all diagnostics.
 func TestDiagnosticsPage(t *testing.T) {
-	stages := []struct {
-		title string
-		codes map[diag.Code]string
-	}{
-		{"Reading the topology", topology.Codes()},
-		{"Compiling", compile.Codes()},
-		{"Allocating", alloc.Codes()},
-		{"The policy file", policy.Codes()},
-		{"Planning", plan.Codes()},
-		{"Rendering", both(render.Codes(), apicheck.Codes())},
-		{"Images", imageCodes()},
-	}
 	var b strings.Builder
 	b.WriteString("# Diagnostics\n\n" + generated)
-	b.WriteString("Codes are stable. An error stops: nothing is written. `c9s validate -o json` gives them with file,\nline and column. A code that two stages have means the same in both.\n")
-	for _, s := range stages {
-		fmt.Fprintf(&b, "\n## %s\n\n| code | what it says |\n|---|---|\n", s.title)
-		for _, code := range slices.Sorted(maps.Keys(s.codes)) {
-			text := strings.TrimSuffix(s.codes[code], ".")
-			fmt.Fprintf(&b, "| `%s` | %s |\n", code, cell(text))
+	b.WriteString("Codes are stable. An error stops the run: nothing is written. `c9s explain CODE` prints an entry of this\npage; `c9s validate -o json` gives diagnostics with file, line, column and node.\n")
+	stage := diag.Stage(-1)
+	for _, e := range diag.Explanations() {
+		if e.Stage != stage {
+			stage = e.Stage
+			fmt.Fprintf(&b, "\n## %s\n\n| code | what is wrong | cause | remedy |\n|---|---|---|---|\n", stage)
 		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.Code, cell(e.Text), cell(e.Cause), cell(e.Remedy))
 	}
 	checkDoc(t, "diagnostics.md", b.String())
-}
-
-func both(a, b map[diag.Code]string) map[diag.Code]string {
-	maps.Copy(a, b)
-	return a
 }
 
 // TestCommandsPage makes the page of the command line from its own help.

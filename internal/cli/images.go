@@ -19,19 +19,21 @@ import (
 )
 
 // Diagnostics of asking registries.
-const (
-	codeImage     diag.Code = "image-unresolved"
-	codePin       diag.Code = "image-pin"
-	codeMapUnused diag.Code = "map-image-unused"
+// Codes of the images of a lab.
+var (
+	codeImage = diag.Declare("image-unresolved", diag.Explanation{Stage: diag.StageImages,
+		Text:   "a registry does not have an image, or does not answer (--resolve-images, --pin)",
+		Cause:  "The reference is misspelt, the registry requires a login, or it is unreachable.",
+		Remedy: "Correct the image, log in to its registry, or map it with --map-image."})
+	codePin = diag.Declare("image-pin", diag.Explanation{Stage: diag.StageImages,
+		Text:   "an image reference cannot be pinned to its digest (--pin)",
+		Cause:  "The reference cannot take a digest.",
+		Remedy: "Correct the image."})
+	codeMapUnused = diag.Declare("map-image-unused", diag.Explanation{Stage: diag.StageImages,
+		Text:   "a rule of --map-image applies to no image of the lab",
+		Cause:  "FROM is not written as in the topology, or an earlier rule applies to the same images.",
+		Remedy: "Write FROM as the topology does; a * at its end stands for the rest."})
 )
-
-func imageCodes() map[diag.Code]string {
-	return map[diag.Code]string{
-		codeImage:     "a registry does not have an image, or cannot be asked (--resolve-images, --pin)",
-		codePin:       "an image reference cannot be pinned to its digest (--pin)",
-		codeMapUnused: "a rule of --map-image comes to bear on no image of the lab",
-	}
-}
 
 // imageFlags ask registries about the images of a lab.
 type imageFlags struct {

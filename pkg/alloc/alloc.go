@@ -52,22 +52,6 @@ type Result[V comparable] struct {
 	Released map[string]V
 }
 
-// Codes of this package.
-const (
-	CodeExhausted diag.Code = "pool-exhausted"
-	CodeDuplicate diag.Code = "duplicate-value"
-	CodeOutside   diag.Code = "value-outside-pool"
-)
-
-// Codes describes each diagnostic of this package.
-func Codes() map[diag.Code]string {
-	return map[diag.Code]string{
-		CodeExhausted: "a pool has fewer values than the lab needs",
-		CodeDuplicate: "two nodes or links ask for the same value",
-		CodeOutside:   "a value that the user wrote is not in its pool",
-	}
-}
-
 // Allocate serves claims in this order: values that users wrote, values that
 // owners had before (previous), and then first choices by hash in the order of
 // the claims. With retain, values whose owner is gone stay taken for as long as

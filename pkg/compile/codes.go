@@ -2,104 +2,133 @@ package compile
 
 import "github.com/c9s-lab/c9s/pkg/diag"
 
-// Diagnostics of compiling a topology.
-const (
-	CodeNoGit           diag.Code = "no-git-repository"
-	CodeBadName         diag.Code = "bad-name"
-	CodeNameReserved    diag.Code = "name-reserved"
-	CodeNameCollision   diag.Code = "name-collision"
-	CodeNameMapped      diag.Code = "name-mapped"
-	CodeFieldIgnored    diag.Code = "field-ignored"
-	CodeFieldRefused    diag.Code = "field-refused"
-	CodeDeprecated      diag.Code = "field-deprecated"
-	CodeNoKind          diag.Code = "kind-missing"
-	CodeUnknownKind     diag.Code = "kind-unknown"
-	CodeKindRefused     diag.Code = "kind-refused"
-	CodeUnknownGroup    diag.Code = "group-unknown"
-	CodeNoImage         diag.Code = "image-missing"
-	CodeImageVariable   diag.Code = "image-variable-unset"
-	CodeBadAddress      diag.Code = "bad-address"
-	CodeMgmtSubnet      diag.Code = "mgmt-subnet-assumed"
-	CodeBadBind         diag.Code = "bad-bind"
-	CodeBadVolume       diag.Code = "bad-volume"
-	CodeBadPort         diag.Code = "bad-port"
-	CodeBadCommand      diag.Code = "bad-command"
-	CodeBadSize         diag.Code = "bad-size"
-	CodeBadDuration     diag.Code = "bad-duration"
-	CodeOutOfRange      diag.Code = "out-of-range"
-	CodeFileMissing     diag.Code = "file-missing"
-	CodeFilePlaceholder diag.Code = "file-placeholder"
-	CodeFileGenerated   diag.Code = "file-generated"
-	CodeFileUnreadable  diag.Code = "file-unreadable"
-	CodeLinkOutside     diag.Code = "symlink-outside"
-	CodeWorkerPath      diag.Code = "worker-path"
-	CodeSocket          diag.Code = "engine-socket"
-	CodeWholeDisk       diag.Code = "bind-root"
-	CodeFileTooLarge    diag.Code = "file-too-large"
-	CodeConfigConflict  diag.Code = "startup-config-conflict"
-	CodeHostPort        diag.Code = "host-port"
-	CodeUnknownNode     diag.Code = "node-unknown"
-	CodeNetworkMode     diag.Code = "network-mode"
-	CodeCycle           diag.Code = "dependency-cycle"
-	CodeHostExec        diag.Code = "stage-exec-host"
-	CodeDuplicateEnd    diag.Code = "endpoint-duplicate"
-	CodeBadInterface    diag.Code = "interface-name"
-	CodeBadLink         diag.Code = "bad-link"
-	CodeLinkRefused     diag.Code = "link-refused"
-	CodeWorkerInterface diag.Code = "worker-interface"
-	CodeMapUnused       diag.Code = "map-file-unused"
-	CodeFetch           diag.Code = "fetch"
-	CodeComponents      diag.Code = "components"
+// Codes of compiling a topology.
+var (
+	CodeNoGit = declare("no-git-repository", "the lab name uses Git variables outside a Git repository",
+		"__gitBranch__ and __gitHash__ need a repository; without one both become \"none\".",
+		"Render inside a Git repository, or write the name out.")
+	CodeBadName = declare("bad-name", "a name contains characters that names cannot have",
+		"Containerlab names containers after nodes, and Docker restricts the characters.",
+		"Use letters, digits, hyphens, dots and underscores.")
+	CodeNameReserved = declare("name-reserved", "a node has a Kubernetes name that the lab itself uses",
+		"The objects of the node would replace the objects of the lab.",
+		"Rename the node.")
+	CodeNameCollision = declare("name-collision", "two nodes get the same name in Kubernetes",
+		"Kubernetes names are lower case with hyphens, so that R_1 and r-1 become the same name.",
+		"Rename one of the two nodes.")
+	CodeNameMapped = declare("name-mapped", "node names differ in Kubernetes",
+		"Kubernetes allows fewer characters in names than containerlab does.",
+		"Nothing; c9s accepts both spellings.")
+	CodeFieldIgnored = declare("field-ignored", "a field has no effect in a cluster",
+		"The field concerns the container host, which a cluster does not have.",
+		"Nothing, or remove the field.")
+	CodeFieldRefused = declare("field-refused", "a field requires something that a Pod cannot have",
+		"The field changes how the lab behaves, and Kubernetes offers no equivalent.",
+		"Follow the hint, or remove the field.")
+	CodeDeprecated = declare("field-deprecated", "a field has an old name",
+		"Containerlab renamed the field and still accepts the old name.",
+		"Use the new name.")
+	CodeNoKind = declare("kind-missing", "a node has no kind",
+		"Neither the node nor its group nor the defaults set a kind.",
+		"Set kind on the node or in topology.defaults.")
+	CodeUnknownGroup = declare("group-unknown", "a node names a group that the file does not define",
+		"The group is misspelt or missing.",
+		"Define the group in topology.groups, or correct its name.")
+	CodeNoImage = declare("image-missing", "a node has no image",
+		"The kind has no default image, and neither the node nor its group nor the defaults set one.",
+		"Set image on the node, its kind or in topology.defaults.")
+	CodeImageVariable = declare("image-variable-unset", "an image uses an environment variable that is not set",
+		"The reference would have an empty part.",
+		"Set the variable, or write ${NAME:-default}.")
+	CodeBadAddress = declare("bad-address", "an address or prefix is malformed or does not fit",
+		"The value is not an IP address or prefix, or is outside its subnet.",
+		"Correct the value.")
+	CodeMgmtSubnet = declare("mgmt-subnet-assumed", "the management subnet is derived from the addresses of the nodes",
+		"The nodes have management addresses, and the file sets no management subnet.",
+		"Set mgmt.ipv4-subnet or mgmt.ipv6-subnet.")
+	CodeBadBind = declare("bad-bind", "a bind is not source:target[:mode]",
+		"The bind is not in the syntax of docker run -v.",
+		"Write source:target, with :ro for read-only.")
+	CodeBadVolume = declare("bad-volume", "a volume is not [name:]target[:options]",
+		"The volume is not in the syntax of docker run -v.",
+		"Write name:target or an absolute target.")
+	CodeBadPort = declare("bad-port", "a port is not in the syntax of Docker",
+		"The port is not [host:]container[/protocol].",
+		"Write 8080:80 or 161:161/udp, for example.")
+	CodeBadCommand = declare("bad-command", "a command cannot be split into words",
+		"A quote is not closed.",
+		"Close the quote.")
+	CodeBadSize = declare("bad-size", "a size is not a number with a unit",
+		"Sizes are numbers with b, k, m or g.",
+		"Write 2g or 512m, for example.")
+	CodeBadDuration = declare("bad-duration", "a duration is not a number with a unit",
+		"Durations are numbers with s, m or h, as Go has them.",
+		"Write 30s or 5m, for example.")
+	CodeOutOfRange = declare("out-of-range", "a number is outside its range",
+		"The field accepts a limited range.",
+		"Use a number in the range of the message.")
+	CodeFileMissing = declare("file-missing", "a file that the topology names does not exist",
+		"The path is relative to the topology file and leads nowhere.",
+		"Create the file, correct the path, or pass --map-file or --allow-missing.")
+	CodeFilePlaceholder = declare("file-placeholder", "a placeholder replaces a missing file or image",
+		"--allow-missing was given.",
+		"Provide the file or image before you deploy.")
+	CodeFileGenerated = declare("file-generated", "a file that containerlab generates is empty",
+		"Containerlab writes the file on its host while it deploys.",
+		"Nothing, if the device does not need its contents.")
+	CodeFileUnreadable = declare("file-unreadable", "a file exists and cannot be read",
+		"Permissions, or a folder in place of a file.",
+		"Make the file readable.")
+	CodeLinkOutside = declare("symlink-outside", "a symbolic link of a staged folder points outside the folder",
+		"The target would not exist in the device.",
+		"Copy the file into the folder.")
+	CodeWorkerPath = declare("worker-path", "a path of the worker is mounted read-only",
+		"The bind names a path of the machine that the device runs on, such as /lib/modules.",
+		"Nothing, if each worker has the path.")
+	CodeSocket = declare("engine-socket", "a node requires the socket of the container engine",
+		"A Pod does not control the container engine of its worker.",
+		"Remove the bind.")
+	CodeWholeDisk = declare("bind-root", "a bind names the root of a file system",
+		"The bind would give the node every file of the machine.",
+		"Name the folder that the node needs.")
+	CodeFileTooLarge = declare("file-too-large", "a file is larger than c9s stages",
+		"Files travel in ConfigMaps and Secrets, which etcd stores.",
+		"Put the file into the image or on a volume.")
+	CodeHostPort = declare("host-port", "the host side of a port has no effect in a cluster",
+		"A Service publishes the container side of the port.",
+		"Nothing, or remove the host side.")
+	CodeUnknownNode = declare("node-unknown", "a node is named that the file does not define",
+		"A link, stage or network-mode names a node that does not exist.",
+		"Define the node, or correct the name.")
+	CodeNetworkMode = declare("network-mode", "a Pod cannot have the network-mode",
+		"Only the modes of a Pod are possible: its own network, the network of another node, host and none.",
+		"Use container:<node>, host or none.")
+	CodeCycle = declare("dependency-cycle", "nodes wait for each other in a cycle",
+		"None of the nodes could ever start.",
+		"Remove one of the dependencies.")
+	CodeHostExec = declare("stage-exec-host", "a stage runs a command on the container host",
+		"A cluster has no container host to run commands on.",
+		"Run the command in the container (target: container).")
+	CodeDuplicateEnd = declare("endpoint-duplicate", "two links use the same interface",
+		"An interface has one peer.",
+		"Give one of the links another interface.")
+	CodeBadLink = declare("bad-link", "a link is incomplete or contradicts itself",
+		"The link lacks an endpoint, or has fields that its type does not take.",
+		"Correct the link; \"c9s explain link.type\" lists the types.")
+	CodeLinkRefused = declare("link-refused", "a Pod cannot have the link",
+		"The link requires something of the container host.",
+		"Follow the hint, or remove the link.")
+	CodeWorkerInterface = declare("worker-interface", "a link requires an interface of the worker",
+		"host and macvlan links connect to an interface of the machine that the Pod runs on.",
+		"Pin the node to workers that have the interface (nodeSelector in the policy).")
+	CodeMapUnused = declare("map-file-unused", "the topology does not name a file of --map-file",
+		"FROM of --map-file FROM=TO must be written as in the topology.",
+		"Correct FROM.")
+	CodeFetch = declare("fetch", "a URL cannot be fetched",
+		"The server does not answer, or answers with an error.",
+		"Check the URL, or download the file.")
 )
 
-// Codes describes each diagnostic of this package.
-func Codes() map[diag.Code]string {
-	return map[diag.Code]string{
-		CodeNoGit:           "the lab's name uses Git variables outside a Git repository",
-		CodeBadName:         "a name has characters that names cannot have",
-		CodeNameReserved:    "a node's Kubernetes name is one that the lab itself uses",
-		CodeNameCollision:   "two nodes get the same name in Kubernetes",
-		CodeNameMapped:      "node names differ in Kubernetes, which has stricter rules",
-		CodeFieldIgnored:    "a field is accepted and has no effect in a cluster",
-		CodeFieldRefused:    "a field asks for what a Pod cannot have",
-		CodeDeprecated:      "a field has an old name",
-		CodeNoKind:          "a node has no kind",
-		CodeUnknownKind:     "a kind is not in the catalogue",
-		CodeKindRefused:     "a kind cannot run in a Pod",
-		CodeUnknownGroup:    "a group is named that the file does not define",
-		CodeNoImage:         "a node has no image",
-		CodeImageVariable:   "an image names an environment variable that is not set",
-		CodeBadAddress:      "an address or prefix is malformed or does not fit",
-		CodeMgmtSubnet:      "the management subnet is taken from the nodes' addresses",
-		CodeBadBind:         "a bind is not source:target[:mode]",
-		CodeBadVolume:       "a volume is not [name:]target[:options]",
-		CodeBadPort:         "a port is not in Docker's syntax",
-		CodeBadCommand:      "a command cannot be split into words",
-		CodeBadSize:         "a size is not a number with a unit",
-		CodeBadDuration:     "a duration is not a number with a unit",
-		CodeOutOfRange:      "a number is outside its range",
-		CodeFileMissing:     "a file that the topology names does not exist",
-		CodeFilePlaceholder: "a placeholder stands in for a file or image that is missing (--allow-missing)",
-		CodeFileGenerated:   "a file that containerlab itself would make is empty here",
-		CodeFileUnreadable:  "a file exists and cannot be read",
-		CodeLinkOutside:     "a symbolic link of a staged folder leads out of the folder",
-		CodeWorkerPath:      "a path of the worker is mounted read-only",
-		CodeSocket:          "the container engine's socket is asked for",
-		CodeWholeDisk:       "a bind names the root of a file system",
-		CodeFileTooLarge:    "a file is larger than c9s stages",
-		CodeConfigConflict:  "startup-config settings contradict each other",
-		CodeHostPort:        "the host side of a port has no effect in a cluster",
-		CodeUnknownNode:     "a node is named that the file does not define",
-		CodeNetworkMode:     "a network-mode cannot be had in a Pod",
-		CodeCycle:           "nodes wait for each other in a circle",
-		CodeHostExec:        "a stage wants to run a command on the container host",
-		CodeDuplicateEnd:    "an interface is used by two links",
-		CodeBadInterface:    "an interface name is not one of the kind's",
-		CodeBadLink:         "a link is incomplete or contradicts itself",
-		CodeLinkRefused:     "a link cannot be had in a Pod",
-		CodeWorkerInterface: "a link needs an interface of the worker",
-		CodeMapUnused:       "a file that --map-file replaces is not named by the topology",
-		CodeFetch:           "a URL cannot be fetched",
-		CodeComponents:      "components are incomplete or contradict each other",
-	}
+func declare(code diag.Code, text, cause, remedy string) diag.Code {
+	return diag.Declare(code, diag.Explanation{Stage: diag.StageCompiling, Text: text, Cause: cause, Remedy: remedy})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
@@ -239,7 +240,7 @@ func (c *compiler) outsideLink(out *lab.Link, e topology.Endpoint) bool {
 		return ok
 	}
 	if out.HostInterface != "" && !isWord(out.HostInterface) {
-		c.diags.Errorf(CodeBadInterface, e.Pos, "use printable characters without spaces", "%q cannot be the name of an interface of the worker", out.HostInterface)
+		c.diags.Errorf(kinds.CodeInterfaceName, e.Pos, "use printable characters without spaces", "%q cannot be the name of an interface of the worker", out.HostInterface)
 		return false
 	}
 	switch out.Type {
@@ -272,13 +273,13 @@ func (c *compiler) endpoint(e topology.Endpoint) (*lab.Endpoint, bool) {
 	ok := true
 	end := &lab.Endpoint{Node: n.Name, Interface: e.Interface.Value, Link: noLink, Vars: e.Vars.Value, Pos: e.Pos, Bridge: n.RootNamespace && n.Kind != hostKind}
 	if !isPrintable(e.Interface.Value) {
-		c.diags.Errorf(CodeBadInterface, e.Interface.Pos, "use printable characters", "node %q: %q cannot be the name of an interface", n.Name, e.Interface.Value)
+		c.diags.Errorf(kinds.CodeInterfaceName, e.Interface.Pos, "use printable characters", "node %q: %q cannot be the name of an interface", n.Name, e.Interface.Value)
 		n.badInterface = true
 		ok = false
 	} else if n.kind != nil {
 		linux, alias, err := n.kind.MapInterface(e.Interface.Value, n.Node)
 		if err != nil {
-			c.diags.Errorf(CodeBadInterface, e.Interface.Pos, "write one of the names that the kind has", "node %q: %v", n.Name, err)
+			c.diags.Errorf(kinds.CodeInterfaceName, e.Interface.Pos, "write one of the names that the kind has", "node %q: %v", n.Name, err)
 			n.badInterface = true
 			ok = false
 		} else {

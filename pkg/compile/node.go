@@ -9,6 +9,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/topology"
 	"github.com/docker/go-units"
 	"github.com/google/shlex"
@@ -62,7 +63,7 @@ func (c *compiler) checkKinds() {
 		if near := topology.Nearest(def.Name, c.o.Kinds.Names()); near != "" {
 			hint = "did you mean \"" + near + "\"?"
 		}
-		c.diags.Warnf(CodeUnknownKind, def.Pos, hint, "topology.kinds has settings for %q, which is not a kind", def.Name)
+		c.diags.Warnf(kinds.CodeUnknown, def.Pos, hint, "topology.kinds has settings for %q, which is not a kind", def.Name)
 	}
 }
 
@@ -81,14 +82,14 @@ func (c *compiler) resolveKind(n *node) {
 		if near := topology.Nearest(written, c.o.Kinds.Names()); near != "" {
 			hint = "did you mean \"" + near + "\"?"
 		}
-		c.diags.Errorf(CodeUnknownKind, pos, hint, "kind %q of node %q is not known", n.res.kind, n.Name)
+		c.diags.Errorf(kinds.CodeUnknown, pos, hint, "kind %q of node %q is not known", n.res.kind, n.Name)
 		return
 	}
 	n.kind = k
 	n.Kind = k.Name
 	n.RootNamespace = k.RootNamespace
 	if k.Refused != "" {
-		c.diags.Errorf(CodeKindRefused, pos, k.RefusedHint, "kind %q of node %q cannot run in a Pod: %s", n.res.kind, n.Name, k.Refused)
+		c.diags.Errorf(kinds.CodeRefused, pos, k.RefusedHint, "kind %q of node %q cannot run in a Pod: %s", n.res.kind, n.Name, k.Refused)
 		return
 	}
 	n.known = true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/topology"
 	"github.com/joho/godotenv"
 )
@@ -244,9 +245,9 @@ func (c *compiler) compileConfigFiles(n *node) {
 		}
 	}
 	if n.EnforceStartupConfig && n.SuppressStartupConfig {
-		c.diags.Errorf(CodeConfigConflict, suppress.Pos, "keep one of the two", "node %q both enforces and suppresses its startup-config", n.Name)
+		c.diags.Errorf(kinds.CodeStartupConfigConflict, suppress.Pos, "keep one of the two", "node %q both enforces and suppresses its startup-config", n.Name)
 	} else if n.EnforceStartupConfig && s.Value == "" {
-		c.diags.Errorf(CodeConfigConflict, enforce.Pos, "add startup-config, or remove enforce-startup-config", "node %q enforces a startup-config and has none", n.Name)
+		c.diags.Errorf(kinds.CodeStartupConfigConflict, enforce.Pos, "add startup-config, or remove enforce-startup-config", "node %q enforces a startup-config and has none", n.Name)
 	}
 	l := r.str(func(d *topology.NodeDef) topology.Str { return d.License })
 	if l.Value == "" && n.kind != nil && n.kind.License.Policy == "required" && c.o.AllowMissing {
@@ -293,15 +294,15 @@ func (c *compiler) compileComponents(n *node) {
 	for _, comp := range list.Items {
 		slot := strings.ToUpper(strings.TrimSpace(comp.Slot.Value))
 		if slot == "" && len(list.Items) > 1 {
-			c.diags.Errorf(CodeComponents, comp.Pos, "give each card a slot: A, B, or a number", "a card of node %q has no slot", n.Name)
+			c.diags.Errorf(kinds.CodeComponents, comp.Pos, "give each card a slot: A, B, or a number", "a card of node %q has no slot", n.Name)
 			continue
 		}
 		if strings.ContainsFunc(slot, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') }) {
-			c.diags.Errorf(CodeComponents, comp.Slot.Pos, "use a letter or a number", "slot %q of node %q is not a letter or a number", comp.Slot.Value, n.Name)
+			c.diags.Errorf(kinds.CodeComponents, comp.Slot.Pos, "use a letter or a number", "slot %q of node %q is not a letter or a number", comp.Slot.Value, n.Name)
 			continue
 		}
 		if other, dup := slots[slot]; dup {
-			c.diags.Errorf(CodeComponents, comp.Pos, "give each card a slot of its own", "slot %q of node %q is used twice (also at %s)", comp.Slot.Value, n.Name, other)
+			c.diags.Errorf(kinds.CodeComponents, comp.Pos, "give each card a slot of its own", "slot %q of node %q is used twice (also at %s)", comp.Slot.Value, n.Name, other)
 			continue
 		}
 		slots[slot] = comp.Pos
@@ -337,9 +338,9 @@ func (c *compiler) mdas(items []topology.MDA) []lab.MDA {
 func (c *compiler) card(slot topology.Int, typ topology.Str, pos diag.Pos, what string, seen map[int]bool) bool {
 	switch {
 	case slot.Value <= 0 || typ.Value == "":
-		c.diags.Errorf(CodeComponents, pos, "give it a slot from 1 and a type", "the %s has slot %d and type %q", what, slot.Value, typ.Value)
+		c.diags.Errorf(kinds.CodeComponents, pos, "give it a slot from 1 and a type", "the %s has slot %d and type %q", what, slot.Value, typ.Value)
 	case seen[slot.Value]:
-		c.diags.Errorf(CodeComponents, pos, "give each a slot of its own", "%s slot %d is used twice", what, slot.Value)
+		c.diags.Errorf(kinds.CodeComponents, pos, "give each a slot of its own", "%s slot %d is used twice", what, slot.Value)
 	default:
 		seen[slot.Value] = true
 		return true

@@ -49,10 +49,10 @@ func (b *Builtin) Plan(_ context.Context, l *lab.Lab, n *lab.Node) (*Plan, error
 	kind, ok := b.catalogue.Lookup(n.Kind)
 	switch {
 	case !ok:
-		d.problems.Errorf(CodeKindUnknown, n.Pos, "c9s kinds lists what there is; --kinds DIR adds to it",
+		d.problems.Errorf(kinds.CodeUnknown, n.Pos, "c9s kinds lists what there is; --kinds DIR adds to it",
 			"node %q: kind %q is not in the catalogue", n.Name, n.Kind)
 	case kind.Refused != "":
-		d.problems.Errorf(CodeKindRefused, n.Pos, kind.RefusedHint, "node %q: kind %s cannot run in a Pod: %s",
+		d.problems.Errorf(kinds.CodeRefused, n.Pos, kind.RefusedHint, "node %q: kind %s cannot run in a Pod: %s",
 			n.Name, kind.Name, kind.Refused)
 	default:
 		d.kind = kind

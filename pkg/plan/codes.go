@@ -1,90 +1,65 @@
 package plan
 
-import (
-	"github.com/c9s-lab/c9s/pkg/diag"
-	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+import "github.com/c9s-lab/c9s/pkg/diag"
+
+// Codes of planning a node.
+var (
+	CodeKindIncomplete = declare("kind-incomplete", "c9s does not do everything that containerlab does for the kind",
+		"The built-in planner describes a kind as data; some of what containerlab does needs its own code.",
+		"Install c9s-planner, which runs the code of containerlab.")
+	CodeKindData = declare("kind-data", "an entry of the kind catalogue does not fit the node",
+		"A template of the catalogue fails, or names a value that the node does not have.",
+		"Correct the entry, if it is yours; otherwise report it.")
+	CodeNodeType = declare("node-type", "the kind does not have the type of the node",
+		"Types are the variants of a kind.",
+		"Use a type that \"c9s kinds KIND\" lists.")
+	CodeStartupConfigIgnored = declare("startup-config-ignored", "the kind does not read a startup-config",
+		"Containerlab ignores startup-config for the kind.",
+		"Remove startup-config, or configure the device with exec.")
+	CodeStartupConfigPartial = declare("startup-config-partial", "the kind requires a partial or a full startup-config, and gets the other",
+		"A file is partial if its name contains \".partial\".",
+		"Rename the file.")
+	CodeStartupConfigFormat = declare("startup-config-format", "the kind cannot read the format of the startup-config",
+		"The extension of the file does not fit the kind.",
+		"Use the format that the message names.")
+	CodeStartupConfigTemplate = declare("startup-config-template", "the startup-config fails as a Go template",
+		"Containerlab renders startup-configs as templates for the kind.",
+		"Correct the template at the line in the message.")
+	CodeLicenseRequired = declare("license-required", "the kind requires a licence and the node has none",
+		"The device does not boot, or stops, without a licence.",
+		"Set license on the node or its kind.")
+	CodeLicenseIgnored = declare("license-ignored", "the kind does not read a licence",
+		"Containerlab ignores license for the kind.",
+		"Remove license.")
+	CodePlannerFailed = declare("planner-failed", "the planner program gave no usable answer",
+		"The program crashed, or wrote something other than an answer.",
+		"Run with --planner builtin, and report the message.")
+	CodePlannerTimeout = declare("planner-timeout", "the planner program did not answer in time",
+		"The hook of the kind hangs, or the machine is overloaded.",
+		"Try again, or run with --planner builtin.")
+	CodePlannerVersion = declare("planner-version", "the planner program speaks another version of the protocol",
+		"c9s and c9s-planner are from different releases.",
+		"Install both from the same release.")
+	CodeHookFailed = declare("hook-failed", "the hook of the kind returned an error or panicked",
+		"Containerlab rejects the node, or its hook needs something that the sandbox does not have.",
+		"Correct the node as the message says, or run with --planner builtin.")
+	CodeHookComplained = declare("hook-complained", "the hook of the kind logged an error and continued",
+		"Containerlab would log the same error.",
+		"Read the message; the node may miss a part of its configuration.")
+	CodeHookIncomplete = declare("hook-incomplete", "a step that containerlab takes over the network is missing",
+		"Containerlab configures the device over the network after its start, which c9s does not.",
+		"Configure the device with exec or a startup-config.")
+	CodeHookAssumption = declare("hook-assumption", "an answer of the running device was assumed",
+		"The hook asks the device, for its version for example, and there is no device while planning.",
+		"Check that the assumption fits the image.")
+	CodeStartupConfigLost = declare("startup-config-lost", "the hooks made nothing of the startup-config",
+		"No file of the plan contains any of the startup-config.",
+		"Check that the kind supports startup-config in this form.")
+	CodeCertificateStandIn = declare("certificate-stand-in", "a generated file contains a stand-in for the certificate of the node",
+		"The hook reads the certificate, and deploy issues it later.",
+		"Nothing, if the device reads the certificate from its own file.")
 )
 
-// The codes of what planning tells. Codes gives their descriptions.
-const (
-	// CodeKindUnknown is a node whose kind is not in the catalogue.
-	CodeKindUnknown diag.Code = "kind-unknown"
-	// CodeKindRefused is a kind that cannot run in a Pod.
-	CodeKindRefused diag.Code = "kind-refused"
-	// CodeKindIncomplete is what containerlab does for a kind and the built-in
-	// planner does not.
-	CodeKindIncomplete diag.Code = "kind-incomplete"
-	// CodeKindData is an entry of the catalogue that does not fit the node.
-	CodeKindData diag.Code = "kind-data"
-	// CodeNodeType is a type that the kind does not have.
-	CodeNodeType diag.Code = "node-type"
-	// CodeComponents are cards that the node cannot have.
-	CodeComponents diag.Code = "components"
-	// CodeStartupConfigIgnored is a startup-config that the kind does not read.
-	CodeStartupConfigIgnored diag.Code = "startup-config-ignored"
-	// CodeStartupConfigPartial is a startup-config whose being partial or whole
-	// does not suit the kind.
-	CodeStartupConfigPartial diag.Code = "startup-config-partial"
-	// CodeStartupConfigFormat is a startup-config file that the kind cannot read.
-	CodeStartupConfigFormat diag.Code = "startup-config-format"
-	// CodeStartupConfigTemplate is a startup-config that fails as a template.
-	CodeStartupConfigTemplate diag.Code = "startup-config-template"
-	// CodeStartupConfigConflict are startup-config options that exclude each other.
-	CodeStartupConfigConflict diag.Code = "startup-config-conflict"
-	// CodeLicenseRequired is a node without the licence that its kind wants.
-	CodeLicenseRequired diag.Code = "license-required"
-	// CodeLicenseIgnored is a licence that the kind does not read.
-	CodeLicenseIgnored diag.Code = "license-ignored"
-	// CodePlannerFailed is a planner program that gave no usable answer.
-	CodePlannerFailed diag.Code = "planner-failed"
-	// CodePlannerTimeout is a planner program that did not answer in time.
-	CodePlannerTimeout diag.Code = "planner-timeout"
-	// CodePlannerVersion is a planner program that speaks another version.
-	CodePlannerVersion diag.Code = "planner-version"
-
-	// The codes of planning by containerlab's own hooks.
-
-	// CodeHookFailed is a hook that returned an error or panicked.
-	CodeHookFailed diag.Code = "hook-failed"
-	// CodeHookComplained is a hook that logged an error and went on.
-	CodeHookComplained diag.Code = "hook-complained"
-	// CodeHookIncomplete is a kind that goes on to configure the device over the
-	// network.
-	CodeHookIncomplete diag.Code = "hook-incomplete"
-	// CodeHookAssumption is what only a running device can answer.
-	CodeHookAssumption diag.Code = "hook-assumption"
-	// CodeStartupConfigLost is a startup-config of which nothing is left.
-	CodeStartupConfigLost diag.Code = "startup-config-lost"
-	// CodeCertificateStandIn is a file with a stand-in for the node's certificate.
-	CodeCertificateStandIn diag.Code = "certificate-stand-in"
-)
-
-// Codes describes every code that this package and package kinds use.
-func Codes() map[diag.Code]string {
-	return map[diag.Code]string{
-		CodeKindUnknown:           "The kind of a node is not in the catalogue.",
-		CodeKindRefused:           "The kind cannot run in a Pod.",
-		CodeKindIncomplete:        "Something that containerlab does for the kind is not done.",
-		CodeKindData:              "An entry of the kind catalogue does not fit the node.",
-		CodeNodeType:              "The kind does not have the type of the node.",
-		CodeComponents:            "The node cannot have these cards.",
-		CodeStartupConfigIgnored:  "The kind does not read a startup-config.",
-		CodeStartupConfigPartial:  "A partial startup-config does not suit the kind, or only a partial one does.",
-		CodeStartupConfigFormat:   "The kind cannot read this startup-config file.",
-		CodeStartupConfigTemplate: "The startup-config fails as a Go template.",
-		CodeStartupConfigConflict: "Startup-config options exclude each other.",
-		CodeLicenseRequired:       "The kind wants a licence and the node has none.",
-		CodeLicenseIgnored:        "The kind does not read the licence of the node.",
-		CodePlannerFailed:         "The planner program gave no usable answer.",
-		CodePlannerTimeout:        "The planner program did not answer in time.",
-		CodePlannerVersion:        "The planner program speaks another version of the protocol.",
-		CodeHookFailed:            "containerlab's own hook for the kind returned an error or panicked.",
-		CodeHookComplained:        "containerlab's own hook for the kind logged an error and went on.",
-		CodeHookIncomplete:        "containerlab goes on to configure the device over the network after its start, which is not done.",
-		CodeHookAssumption:        "What only a running device can answer, as its version, was assumed.",
-		CodeStartupConfigLost:     "Nothing of the startup-config is left in what the hooks made of it.",
-		CodeCertificateStandIn:    "A generated file holds a stand-in for the node's certificate, which is issued at deploy.",
-		kinds.CodeKindFile:        "A file of a kind catalogue cannot be used.",
-		kinds.CodeInterfaceName:   "The kind has no interface of this name.",
-	}
+func declare(code diag.Code, text, cause, remedy string) diag.Code {
+	return diag.Declare(code, diag.Explanation{Stage: diag.StagePlanning, Text: text, Cause: cause, Remedy: remedy})
 }

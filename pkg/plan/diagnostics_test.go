@@ -114,15 +114,3 @@ func TestIncompleteKindsAreToldOnce(t *testing.T) {
 		t.Errorf("%v, want one warning for both nodes, at the first", list)
 	}
 }
-
-func TestCodesAreDescribed(t *testing.T) {
-	described := Codes()
-	for code, text := range described {
-		if strings.ToLower(string(code)) != string(code) || text == "" || !strings.HasSuffix(text, ".") {
-			t.Errorf("%s: %q", code, text)
-		}
-	}
-	if len(described) != 24 {
-		t.Errorf("%d codes are described", len(described))
-	}
-}

@@ -18,7 +18,7 @@ func srosPrepare(d *draft) {
 		}
 	}
 	if control > 1 {
-		d.problems.Errorf(CodeComponents, d.node.Pos, "leave one of slots A and B, or use kind nokia_srsim",
+		d.problems.Errorf(kinds.CodeComponents, d.node.Pos, "leave one of slots A and B, or use kind nokia_srsim",
 			"node %q: kind %s runs with one control card, not %d", d.node.Name, d.kind.Name, control)
 	}
 }

@@ -61,7 +61,7 @@ func (d *draft) srsimDuplicateSlots() {
 	seen := map[string]bool{}
 	for _, c := range d.data.Components {
 		if seen[c.Slot] {
-			d.problems.Errorf(CodeComponents, d.node.Pos, "give each card its own slot", "node %q: slot %q is there twice", d.node.Name, c.Slot)
+			d.problems.Errorf(kinds.CodeComponents, d.node.Pos, "give each card its own slot", "node %q: slot %q is there twice", d.node.Name, c.Slot)
 		}
 		seen[c.Slot] = true
 	}
@@ -74,7 +74,7 @@ func (d *draft) srsimOverride() map[string]string {
 	case len(x.Components) == 0:
 		return nil
 	case len(x.Components) > 1:
-		d.problems.Errorf(CodeComponents, n.Pos, "leave one component, or choose a modular type",
+		d.problems.Errorf(kinds.CodeComponents, n.Pos, "leave one component, or choose a modular type",
 			"node %q: type %s is integrated and takes one component", n.Name, x.NodeType)
 		return nil
 	}
@@ -82,13 +82,13 @@ func (d *draft) srsimOverride() map[string]string {
 	slot := cmp.Or(c.Slot, "A")
 	allowed := strings.Fields(cmp.Or(x.TypeData["slots"], "A"))
 	if !slices.Contains(allowed, slot) {
-		d.problems.Errorf(CodeComponents, n.Pos, "use slot "+strings.Join(allowed, " or ")+", or leave slot out",
+		d.problems.Errorf(kinds.CodeComponents, n.Pos, "use slot "+strings.Join(allowed, " or ")+", or leave slot out",
 			"node %q: type %s has no slot %s by itself", n.Name, x.NodeType, slot)
 	}
 	env := map[string]string{"NOKIA_SROS_SLOT": slot}
 	if c.Type != "" {
 		if x.TypeData["card"] != "" && len(allowed) == 1 {
-			d.problems.Errorf(CodeComponents, n.Pos, "leave out the component's type",
+			d.problems.Errorf(kinds.CodeComponents, n.Pos, "leave out the component's type",
 				"node %q: the card of type %s cannot be changed", n.Name, x.NodeType)
 		}
 		env["NOKIA_SROS_CARD"] = c.Type

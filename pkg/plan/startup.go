@@ -13,6 +13,7 @@ import (
 	"github.com/hellt/envsubst/parse"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 // startup stages the startup-config by the kind's rule.
@@ -56,11 +57,11 @@ func (d *draft) startupWanted(target string) bool {
 	n := d.node
 	switch {
 	case n.EnforceStartupConfig && n.SuppressStartupConfig:
-		d.problems.Errorf(CodeStartupConfigConflict, n.Pos, "keep one of the two",
+		d.problems.Errorf(kinds.CodeStartupConfigConflict, n.Pos, "keep one of the two",
 			"node %q: enforce-startup-config and suppress-startup-config exclude each other", n.Name)
 		return false
 	case n.EnforceStartupConfig && n.StartupConfig == nil:
-		d.problems.Errorf(CodeStartupConfigConflict, n.Pos, "add startup-config, or leave out enforce-startup-config",
+		d.problems.Errorf(kinds.CodeStartupConfigConflict, n.Pos, "add startup-config, or leave out enforce-startup-config",
 			"node %q: enforce-startup-config without a startup-config", n.Name)
 		return false
 	case n.SuppressStartupConfig:

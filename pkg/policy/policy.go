@@ -112,19 +112,3 @@ func sortProfiles(profiles []*profile) {
 		return cmp.Or(cmp.Compare(a.priority, b.priority), strings.Compare(a.name, b.name))
 	})
 }
-
-// Diagnostics of policy files.
-const (
-	CodeInvalid    diag.Code = "policy-invalid"
-	CodeExpression diag.Code = "policy-expression"
-	CodeUnused     diag.Code = "policy-unused"
-)
-
-// Codes describes each diagnostic of this package.
-func Codes() map[diag.Code]string {
-	return map[diag.Code]string{
-		CodeInvalid:    "the policy file has an unknown key or a wrong value",
-		CodeExpression: "a CEL expression of the policy file cannot be compiled or evaluated",
-		CodeUnused:     "a profile matches no node",
-	}
-}

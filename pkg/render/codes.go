@@ -1,83 +1,77 @@
 package render
 
-import (
-	"maps"
+import "github.com/c9s-lab/c9s/pkg/diag"
 
-	"github.com/c9s-lab/c9s/pkg/diag"
+// Codes of what render checks about a node.
+var (
+	CodePlanMissing = declare("plan-missing", "a node has no plan",
+		"The caller of render passed no plan for the node.",
+		"Report this to c9s.")
+	CodeUnknownNode = declare("unknown-only-node", "--only names a node that does not exist",
+		"The name is misspelt.",
+		"Use a node of the topology, in either spelling.")
+	CodeFileMissing = declare("staged-file-missing", "the contents of a staged file are missing",
+		"The lab does not contain the bytes that a plan refers to.",
+		"Report this to c9s.")
+	CodeSysctl = declare("sysctl-not-namespaced", "a sysctl belongs to the whole worker",
+		"Only sysctls of a network, IPC or UTS namespace belong to a Pod.",
+		"Set it on the workers, or remove it.")
+	CodeSysctlConflict = declare("sysctl-conflict", "nodes that share a Pod set a sysctl to different values",
+		"The nodes share one network namespace.",
+		"Give them the same value.")
+	CodeUser = declare("user-not-numeric", "a user is not numeric",
+		"Kubernetes runs containers as numeric users only; names are resolved in the image.",
+		"Write the uid, and the gid after a colon.")
+	CodeHostNetwork = declare("host-network-unsupported", "a node in the network namespace of the worker has links or waits for other nodes",
+		"Links and waits need the sidecar, and such a Pod has none.",
+		"Remove network-mode host, or link the other node to host:<interface>.")
+	CodeTmpfsOption = declare("tmpfs-option-ignored", "a tmpfs option has no equivalent in Kubernetes and is ignored",
+		"A Pod can only limit the size of a tmpfs.",
+		"Keep size= alone.")
+	CodeDevice = declare("device-needs-privileged", "an unprivileged container may not be able to open the device",
+		"The device cgroup of most workers admits only privileged containers.",
+		"Set privileged: true, or request the device from a device plugin.")
+	CodeVolumeEmpty = declare("volume-starts-empty", "a volume starts empty",
+		"Docker copies the files of the image into a new volume; Kubernetes does not.",
+		"Bind the files that the device needs.")
+	CodeWaitExit = declare("wait-for-exit-unsupported", "a node waits for the end of another node",
+		"Kubernetes restarts the container when it ends.",
+		"Wait for the stage healthy or configure.")
+	CodeStageExec = declare("stage-exec-unsupported", "a command of a stage has no container to run in",
+		"The node has no container, or the stage is exit.",
+		"Remove the command.")
+	CodePolicyConflict = declare("policy-conflict", "nodes that share a Pod have contradicting policies",
+		"A Pod has one node selector and one affinity.",
+		"Give all nodes of the Pod the same policy.")
+	CodeQuantity = declare("bad-quantity", "a size is not a Kubernetes quantity",
+		"Quantities are numbers with Ki, Mi, Gi and so on.",
+		"Write 10Gi, for example.")
+	CodeAlias = declare("alias-without-service", "an alias gets no Service",
+		"The alias is not a DNS label, or another node has the name. It still resolves in the nodes of the lab.",
+		"Rename the alias, if it must resolve in the whole cluster.")
+	CodeReservedPort = declare("port-reserved", "a published port is one of the ports of the sidecar",
+		"The sidecar listens on these ports of the Pod address.",
+		"Let the device listen on another port.")
+	CodeExposeType = declare("expose-type-unknown", "the type of an expose Service is unknown",
+		"The policy sets a type that Kubernetes does not have.",
+		"Use ClusterIP, LoadBalancer, NodePort, Headless or None.")
+	CodeInterfaceTwice = declare("interface-name-twice", "two interfaces of a Pod have the same name",
+		"Nodes that share a Pod share a network namespace.",
+		"Rename one of the interfaces.")
+	CodeInterfaceReserved = declare("interface-name-reserved", "an interface has a name that the sidecar uses",
+		"lo, eth0 and c9s0 exist in every Pod.",
+		"Use another name.")
+	CodeLinkEnds = declare("link-ends", "a link does not have two ends",
+		"Compile produced an incomplete link.",
+		"Report this to c9s.")
+	CodeDirectorySize = declare("directory-too-large", "the lab has more nodes than its directory can hold",
+		"The directory fills a fixed number of ConfigMaps.",
+		"Split the lab over several namespaces.")
+	CodeStagedSize = declare("staged-files-large", "very large files are staged through ConfigMaps",
+		"etcd stores every staged file.",
+		"Put large files into the image or on a volume.")
 )
 
-// Codes of what render alone can know about a node.
-const (
-	// CodePlanMissing: the caller gave no plan for a node.
-	CodePlanMissing diag.Code = "plan-missing"
-	// CodeUnknownNode: --only names no node of the lab.
-	CodeUnknownNode diag.Code = "unknown-only-node"
-	// CodeFileMissing: a staged file's bytes are not in the lab.
-	CodeFileMissing diag.Code = "staged-file-missing"
-	// CodeSysctl: a sysctl of the whole worker.
-	CodeSysctl diag.Code = "sysctl-not-namespaced"
-	// CodeSysctlConflict: two nodes of a Pod want different values.
-	CodeSysctlConflict diag.Code = "sysctl-conflict"
-	// CodeUser: a user by name, where Kubernetes takes numbers.
-	CodeUser diag.Code = "user-not-numeric"
-	// CodeHostNetwork: network-mode host and links, or waiting for others, at once.
-	CodeHostNetwork diag.Code = "host-network-unsupported"
-	// CodeTmpfsOption: a tmpfs option without a counterpart.
-	CodeTmpfsOption diag.Code = "tmpfs-option-ignored"
-	// CodeDevice: a device that an unprivileged container may not open.
-	CodeDevice diag.Code = "device-needs-privileged"
-	// CodeVolumeEmpty: a volume starts empty here.
-	CodeVolumeEmpty diag.Code = "volume-starts-empty"
-	// CodeWaitExit: waiting for a node's end.
-	CodeWaitExit diag.Code = "wait-for-exit-unsupported"
-	// CodeStageExec: a stage's command that has nowhere to run.
-	CodeStageExec diag.Code = "stage-exec-unsupported"
-	// CodePolicyConflict: nodes that share a Pod with different policies.
-	CodePolicyConflict diag.Code = "policy-conflict"
-	// CodeQuantity: a size that Kubernetes does not understand.
-	CodeQuantity diag.Code = "bad-quantity"
-	// CodeAlias: an alias that cannot be a Service.
-	CodeAlias diag.Code = "alias-without-service"
-	// CodeReservedPort: a published port that c9s has itself.
-	CodeReservedPort diag.Code = "port-reserved"
-	// CodeExposeType: an unknown type of expose Service.
-	CodeExposeType diag.Code = "expose-type-unknown"
-	// CodeInterfaceTwice: two interfaces of a Pod with one name.
-	CodeInterfaceTwice diag.Code = "interface-name-twice"
-	// CodeInterfaceReserved: an interface name that c9s has itself.
-	CodeInterfaceReserved diag.Code = "interface-name-reserved"
-	// CodeLinkEnds: a link with a wrong number of ends.
-	CodeLinkEnds diag.Code = "link-ends"
-	// CodeDirectorySize: more nodes than the directory holds.
-	CodeDirectorySize diag.Code = "directory-too-large"
-	// CodeStagedSize: very much is staged for one Pod.
-	CodeStagedSize diag.Code = "staged-files-large"
-)
-
-var codes = map[diag.Code]string{
-	CodePlanMissing:       "there is no plan for a node: a fault of the caller",
-	CodeUnknownNode:       "the node that the output is limited to does not exist",
-	CodeFileMissing:       "the bytes of a staged file are missing: a fault of compile or of the planner",
-	CodeSysctl:            "the sysctl belongs to the whole worker, not to a Pod",
-	CodeSysctlConflict:    "nodes that share a Pod want different values of one sysctl",
-	CodeUser:              "Kubernetes runs containers under numeric users only",
-	CodeHostNetwork:       "a node in the worker's network namespace cannot have links or wait for other nodes",
-	CodeTmpfsOption:       "a tmpfs option has no counterpart in Kubernetes and is ignored",
-	CodeDevice:            "the worker's device control group keeps an unprivileged container from opening the device",
-	CodeVolumeEmpty:       "a volume starts empty; the image's files at its path are not copied into it",
-	CodeWaitExit:          "a node's end cannot be waited for: its container is restarted always",
-	CodeStageExec:         "a stage's command would run where no container is",
-	CodePolicyConflict:    "nodes that share a Pod have policies that exclude each other",
-	CodeQuantity:          "a size or amount is not a Kubernetes quantity",
-	CodeAlias:             "an alias is not a DNS label or is taken: it resolves inside the lab's nodes only",
-	CodeReservedPort:      "the port is one of the sidecar's own and is not published",
-	CodeExposeType:        "the type of an expose Service is unknown",
-	CodeInterfaceTwice:    "two interfaces in one Pod have the same name",
-	CodeInterfaceReserved: "the interface name is one of the sidecar's own",
-	CodeLinkEnds:          "a link has not two ends: a fault of compile",
-	CodeDirectorySize:     "the lab has more nodes than its directory can hold",
-	CodeStagedSize:        "very large files are staged through ConfigMaps",
+func declare(code diag.Code, text, cause, remedy string) diag.Code {
+	return diag.Declare(code, diag.Explanation{Stage: diag.StageRendering, Text: text, Cause: cause, Remedy: remedy})
 }
-
-// Codes returns every code of this package with what it means.
-func Codes() map[diag.Code]string { return maps.Clone(codes) }

@@ -10,11 +10,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
-const (
-	// CodeInterfaceName is an interface name that the kind cannot have.
-	CodeInterfaceName diag.Code = "interface-name"
-)
-
 // vmName is the rule of every VM kind, matched by hand since it is the commonest.
 const vmName = `eth[1-9]\d*$`
 

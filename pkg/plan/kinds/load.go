@@ -18,9 +18,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
-// CodeKindFile is a file of a kind catalogue that cannot be used.
-const CodeKindFile diag.Code = "kind-file"
-
 // source is one file of a catalogue.
 type source struct {
 	file string

@@ -1,0 +1,29 @@
+package kinds
+
+import "github.com/c9s-lab/c9s/pkg/diag"
+
+// Codes of the kind catalogue, for the stages that check a node against it.
+var (
+	CodeUnknown = declare("kind-unknown", "a kind is not in the catalogue",
+		"The kind is misspelt, or c9s has no data for it.",
+		"Use a kind that \"c9s kinds\" lists, or add one with --kinds.")
+	CodeRefused = declare("kind-refused", "a kind cannot run in a Pod",
+		"The kind requires something that Kubernetes does not offer.",
+		"Follow the hint, or use another kind.")
+	CodeComponents = declare("components", "components are incomplete or contradict each other",
+		"A card lacks its slot or type, uses a slot twice, or does not fit the type of the node.",
+		"Give each card its own slot and a type that fits.")
+	CodeStartupConfigConflict = declare("startup-config-conflict", "startup-config settings contradict each other",
+		"enforce-startup-config, suppress-startup-config and startup-config exclude each other in some combinations.",
+		"Keep one of the settings.")
+	CodeInterfaceName = declare("interface-name", "the kind has no interface of this name",
+		"Each kind accepts its own interface names and aliases.",
+		"Use a name that \"c9s kinds KIND\" lists.")
+	CodeKindFile = declare("kind-file", "a file of a kind catalogue cannot be used",
+		"A file of the --kinds folder does not match the schema of kinds.",
+		"Correct the file; docs/kinds.md lists the fields.")
+)
+
+func declare(code diag.Code, text, cause, remedy string) diag.Code {
+	return diag.Declare(code, diag.Explanation{Stage: diag.StagePlanning, Text: text, Cause: cause, Remedy: remedy})
+}
