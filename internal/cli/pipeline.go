@@ -230,12 +230,12 @@ func (f *topoFlags) plan(ctx context.Context, world IO, c *compiled, only map[st
 	if notice != "" {
 		fmt.Fprintln(world.Err, notice)
 	}
-	plans, diags, err := planNodes(ctx, p, c.lab, only)
+	plans, diags, err := planNodes(ctx, p, c.lab, c.file, only)
 	return p, plans, diags, fail(err)
 }
 
 // planNodes plans nodes in parallel; a nil filter means all of them.
-func planNodes(ctx context.Context, p plan.Planner, l *lab.Lab, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error) {
+func planNodes(ctx context.Context, p plan.Planner, l *lab.Lab, file *topology.File, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error) {
 	var (
 		mu    sync.Mutex
 		wg    sync.WaitGroup
@@ -271,8 +271,11 @@ func planNodes(ctx context.Context, p plan.Planner, l *lab.Lab, only map[string]
 	var diags diag.List
 	for _, n := range l.Nodes {
 		if pl := plans[n.Name]; pl != nil {
-			diags.Append(pl.Diagnostics)
-			diags.Append(plan.CheckLicense(pl, n))
+			found := slices.Concat(pl.Diagnostics, plan.CheckLicense(pl, n))
+			file.Attribute(found)
+			end := diags.ForNode(n.Name)
+			diags.Append(found)
+			end()
 		}
 	}
 	return plans, diags.All(), nil

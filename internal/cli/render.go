@@ -232,9 +232,9 @@ func (f *labFlags) renderSound(c *compiled, plans map[string]*plan.Plan, rules [
 	}
 	o.Only, o.Image, o.Version, o.NoController, o.MapImage = slices.Sorted(maps.Keys(sound)), f.image, Version, f.noController, rules
 	_, more := render.Render(c.lab, plans, o)
+	c.file.Attribute(more)
 	return slices.DeleteFunc(more, func(d diag.Diagnostic) bool {
-		node, ok := c.file.Block(d.Pos)
-		return d.Severity != diag.Error || !ok || !sound[node]
+		return d.Severity != diag.Error || !sound[d.Node]
 	})
 }
 
@@ -288,11 +288,7 @@ func (f *labFlags) imageRules() ([]render.ImageRule, error) {
 }
 
 func (f *renderFlags) applyOverlay(out *render.Output) error {
-	files, err := manifest.Folder(out.Objects)
-	if err != nil {
-		return err
-	}
-	objects, err := manifest.ApplyOverlay(files, f.overlay)
+	objects, err := manifest.ApplyOverlay(out.Objects, f.overlay)
 	if err != nil {
 		return err
 	}

@@ -6,20 +6,20 @@ import (
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
-// sound are the nodes that can be looked at further though there are errors, so that
-// the user hears of everything at once: those in whose Pod no node has an error. There
-// are none where an error may concern any node. links tells that no link has one.
+// sound returns the nodes that can be planned and rendered in spite of errors, so that
+// the user sees all problems at once: those that share no Pod with a node that has an
+// error. There are none if an error concerns the whole lab. links reports whether no
+// link has an error.
 func (c *compiled) sound(diags []diag.Diagnostic) (nodes map[string]bool, links bool) {
 	broken := map[string]bool{}
 	for _, d := range diags {
 		if d.Severity != diag.Error {
 			continue
 		}
-		node, ok := c.file.Block(d.Pos)
-		if !ok {
+		if d.Node == "" && !d.Link {
 			return nil, false
 		}
-		broken[node] = true
+		broken[d.Node] = true
 	}
 	nodes = map[string]bool{}
 	for _, pod := range c.lab.Pods {

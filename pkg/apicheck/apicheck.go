@@ -3,7 +3,6 @@ package apicheck
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -65,7 +64,8 @@ func (c *checker) object(o *manifest.Object) {
 		return
 	}
 	kind := o.Kind()
-	c.pos = SourcePos(o.Source)
+	c.pos = o.Pos
+	defer c.diags.ForNode(o.Node)()
 	c.what = kind + " " + meta.GetName()
 	c.name(kind, meta)
 	c.metadata(meta.GetLabels(), meta.GetAnnotations())
@@ -97,16 +97,6 @@ func (c *checker) object(o *manifest.Object) {
 			c.errorf(CodeResources, "a claim asks for more than nothing")
 		}
 	}
-}
-
-// SourcePos reads "topo.clab.yml:17" back.
-func SourcePos(source string) diag.Pos {
-	if i := strings.LastIndexByte(source, ':'); i > 0 {
-		if line, err := strconv.Atoi(source[i+1:]); err == nil {
-			return diag.Pos{File: source[:i], Line: line}
-		}
-	}
-	return diag.Pos{File: source}
 }
 
 // name applies the rule of the object's type.

@@ -5,6 +5,7 @@ package compile
 
 import (
 	"context"
+	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -71,7 +72,9 @@ func Compile(ctx context.Context, f *topology.File, o Options) (*lab.Lab, []diag
 	}
 	c.files = newStager(c)
 	c.run()
-	return c.lab, c.diags.All()
+	diags := c.diags.All()
+	f.Attribute(diags)
+	return c.lab, diags
 }
 
 // compiler holds what the steps of one run share.
@@ -121,7 +124,7 @@ func (c *compiler) run() {
 	c.checkVocabulary()
 	c.resolveNodes()
 	c.nameNodes()
-	for _, n := range c.order {
+	for n := range c.eachNode() {
 		c.compileNode(n)
 	}
 	c.compileNetworkModes()
@@ -133,6 +136,21 @@ func (c *compiler) run() {
 	c.finish()
 	if c.o.Policy != nil {
 		c.o.Policy.Apply(c.lab, c.diags)
+	}
+}
+
+// eachNode iterates over the nodes in the order of the file. Meanwhile diagnostics are
+// those of the node.
+func (c *compiler) eachNode() iter.Seq[*node] {
+	return func(yield func(*node) bool) {
+		for _, n := range c.order {
+			end := c.diags.ForNode(n.Name)
+			more := yield(n)
+			end()
+			if !more {
+				return
+			}
+		}
 	}
 }
 

@@ -105,7 +105,7 @@ func (c *compiler) nameNodes() {
 	used := map[string]string{}
 	pos := map[string]diag.Pos{}
 	var mapped []string
-	for _, n := range c.order {
+	for n := range c.eachNode() {
 		n.ID = MapName(n.Name, maxNodeID)
 		if n.ID != n.Name {
 			mapped = append(mapped, n.Name+" as "+n.ID)

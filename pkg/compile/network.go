@@ -10,7 +10,7 @@ import (
 // compileNetworkModes settles who shares whose namespace.
 func (c *compiler) compileNetworkModes() {
 	modes := map[*node]topology.Str{}
-	for _, n := range c.order {
+	for n := range c.eachNode() {
 		s := n.res.str(func(d *topology.NodeDef) topology.Str { return d.NetworkMode })
 		modes[n] = s
 		mode, target, _ := strings.Cut(s.Value, ":")
@@ -35,7 +35,7 @@ func (c *compiler) compileNetworkModes() {
 			n.NetworkMode = lab.NetworkMgmt
 		}
 	}
-	for _, n := range c.order {
+	for n := range c.eachNode() {
 		if n.NetworkMode != lab.NetworkContainer {
 			continue
 		}

@@ -26,30 +26,36 @@ func (c *compiler) resolveNodes() {
 	}
 	c.checkKinds()
 	for _, def := range t.Nodes.Items {
-		if !isBridgeName(def.Name) {
-			c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q cannot be the name of a node", def.Name)
-			continue
+		c.resolveNode(def)
+	}
+}
+
+func (c *compiler) resolveNode(def topology.Def) {
+	t := c.f.Topology
+	defer c.diags.ForNode(def.Name)()
+	if !isBridgeName(def.Name) {
+		c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q cannot be the name of a node", def.Name)
+		return
+	}
+	n := &node{Node: &lab.Node{Name: def.Name, Pos: def.Pos}, res: resolveNode(t, def)}
+	c.nodes[def.Name] = n
+	c.order = append(c.order, n)
+	c.resolveKind(n)
+	if !n.RootNamespace && !isName(def.Name) {
+		c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q cannot be the name of a node", def.Name)
+	}
+	n.Group = n.res.group
+	if _, ok := t.Groups.Get(n.Group); n.Group != "" && !ok && len(t.Groups.Items) > 0 {
+		names := make([]string, 0, len(t.Groups.Items))
+		for _, g := range t.Groups.Items {
+			names = append(names, g.Name)
 		}
-		n := &node{Node: &lab.Node{Name: def.Name, Pos: def.Pos}, res: resolveNode(t, def)}
-		c.nodes[def.Name] = n
-		c.order = append(c.order, n)
-		c.resolveKind(n)
-		if !n.RootNamespace && !isName(def.Name) {
-			c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q cannot be the name of a node", def.Name)
+		hint := ""
+		if near := topology.Nearest(n.Group, names); near != "" {
+			hint = "did you mean \"" + near + "\"?"
 		}
-		n.Group = n.res.group
-		if _, ok := t.Groups.Get(n.Group); n.Group != "" && !ok && len(t.Groups.Items) > 0 {
-			names := make([]string, 0, len(t.Groups.Items))
-			for _, g := range t.Groups.Items {
-				names = append(names, g.Name)
-			}
-			hint := ""
-			if near := topology.Nearest(n.Group, names); near != "" {
-				hint = "did you mean \"" + near + "\"?"
-			}
-			pos := n.res.str(func(d *topology.NodeDef) topology.Str { return d.Group }).Pos
-			c.diags.Warnf(CodeUnknownGroup, pos, hint, "group %q is not defined under topology.groups; node %q inherits nothing from it", n.Group, n.Name)
-		}
+		pos := n.res.str(func(d *topology.NodeDef) topology.Str { return d.Group }).Pos
+		c.diags.Warnf(CodeUnknownGroup, pos, hint, "group %q is not defined under topology.groups; node %q inherits nothing from it", n.Group, n.Name)
 	}
 }
 

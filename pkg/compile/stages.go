@@ -14,7 +14,7 @@ var stageOrder = []lab.StageName{lab.StageCreate, lab.StageCreateLinks, lab.Stag
 
 // compileStages appends the stages of all levels, and refuses circles.
 func (c *compiler) compileStages() {
-	for _, n := range c.order {
+	for n := range c.eachNode() {
 		for i := len(n.res.levels) - 1; i >= 0; i-- {
 			s := n.res.levels[i].Stages
 			if s == nil {

@@ -1,22 +1,22 @@
-// Package diag holds what c9s tells a user about a topology: diagnostics with a
-// stable code, a position and a hint, collected so that all are told at once.
+// Package diag holds diagnostics of a topology: each with a stable code, a position,
+// a node and a hint, collected so that a run reports all of them at once.
 package diag
 
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// Severity says whether a diagnostic stops the run.
+// Severity is whether a diagnostic stops the run.
 type Severity string
 
 const (
 	// Error stops: nothing is written or applied.
 	Error Severity = "error"
-	// Warning is told and passed by.
+	// Warning is reported; the run continues.
 	Warning Severity = "warning"
 )
 
@@ -46,6 +46,11 @@ type Diagnostic struct {
 	Code     Code     `json:"code"`
 	Severity Severity `json:"severity"`
 	Pos
+	// Node is the node that the diagnostic is about, "" if it is about several or
+	// none.
+	Node string `json:"node,omitempty"`
+	// Link means that the diagnostic is about the topology's links.
+	Link    bool   `json:"-"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 }
@@ -62,18 +67,37 @@ func (d Diagnostic) String() string {
 // List collects diagnostics. The zero value is ready for use.
 type List struct {
 	items []Diagnostic
-	seen  map[Diagnostic]bool
+	// seen holds the index of each diagnostic in items, its Node left out.
+	seen map[Diagnostic]int
+	node string
 }
 
-// Add appends d unless the very same diagnostic is there already.
+// ForNode makes node the Node of all diagnostics that are added until the returned
+// function is called.
+func (l *List) ForNode(node string) (end func()) {
+	before := l.node
+	l.node = node
+	return func() { l.node = before }
+}
+
+// Add appends d unless the same diagnostic is in the list. One that several nodes
+// share, as from defaults, is in the list once and without a Node.
 func (l *List) Add(d Diagnostic) {
-	if l.seen == nil {
-		l.seen = map[Diagnostic]bool{}
+	if d.Node == "" && !d.Link {
+		d.Node = l.node
 	}
-	if l.seen[d] {
+	key := d
+	key.Node = ""
+	if i, ok := l.seen[key]; ok {
+		if l.items[i].Node != d.Node {
+			l.items[i].Node = ""
+		}
 		return
 	}
-	l.seen[d] = true
+	if l.seen == nil {
+		l.seen = map[Diagnostic]int{}
+	}
+	l.seen[key] = len(l.items)
 	l.items = append(l.items, d)
 }
 
@@ -94,7 +118,7 @@ func (l *List) Append(other []Diagnostic) {
 	}
 }
 
-// HasErrors tells whether any diagnostic is an Error.
+// HasErrors reports whether any diagnostic is an Error.
 func (l *List) HasErrors() bool {
 	return slices.ContainsFunc(l.items, func(d Diagnostic) bool { return d.Severity == Error })
 }
@@ -126,9 +150,9 @@ func (l *List) Count() (errors, warnings int) {
 	return errors, warnings
 }
 
-// Collapse makes one of the warnings that differ only in their position, and of the
-// errors at one position that differ only in the node that they are about, as those of
-// what stands in defaults: the first stays, and says how many more there are.
+// Collapse merges the warnings that differ only in position and node, and the errors
+// at one position that differ only in the node, such as those of defaults. It keeps
+// the first of each and appends the number of the others to its message.
 func Collapse(diags []Diagnostic) []Diagnostic {
 	index := map[Diagnostic]int{}
 	more := map[int]int{}
@@ -138,8 +162,9 @@ func Collapse(diags []Diagnostic) []Diagnostic {
 		if d.Severity == Warning {
 			key.Line, key.Column = 0, 0
 		} else {
-			key.Message = aNode.ReplaceAllString(d.Message, "node")
+			key.Message = strings.ReplaceAll(d.Message, strconv.Quote(d.Node), "")
 		}
+		key.Node = ""
 		if first, seen := index[key]; seen {
 			more[first]++
 			continue
@@ -159,5 +184,3 @@ func Collapse(diags []Diagnostic) []Diagnostic {
 	}
 	return out
 }
-
-var aNode = regexp.MustCompile(`node "[^"]*"`)

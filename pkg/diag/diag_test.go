@@ -35,7 +35,9 @@ func TestCollapse(t *testing.T) {
 	}
 	l.Warnf("w", Pos{File: "t", Line: 9}, "", "other")
 	for _, node := range []string{"r1", "r2", "r3"} {
+		end := l.ForNode(node)
 		l.Errorf("of defaults", Pos{File: "t", Line: 20}, "", "the image of node %q is bad", node)
+		end()
 		l.Errorf("of a link", Pos{File: "t", Line: 21}, "", "no interface %q", node)
 	}
 	var got []string
@@ -44,6 +46,26 @@ func TestCollapse(t *testing.T) {
 	}
 	want := []string{"1 same", "1 same (and at 2 more places)", "2 same", "3 same", "9 other", `20 the image of node "r1" is bad (and for 2 more nodes)`, `21 no interface "r1"`, `21 no interface "r2"`, `21 no interface "r3"`}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestForNode: a diagnostic has the node that it was added for, and none if several
+// nodes share it.
+func TestForNode(t *testing.T) {
+	var l List
+	for _, node := range []string{"r1", "r2"} {
+		end := l.ForNode(node)
+		l.Errorf("own", Pos{}, "", "of node %q", node)
+		l.Errorf("shared", Pos{}, "", "of defaults")
+		end()
+	}
+	l.Errorf("z-lab", Pos{}, "", "of the lab")
+	var got []string
+	for _, d := range l.All() {
+		got = append(got, string(d.Code)+" "+d.Node)
+	}
+	if diff := cmp.Diff([]string{"own r1", "own r2", "shared ", "z-lab "}, got); diff != "" {
 		t.Error(diff)
 	}
 }

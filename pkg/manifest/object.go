@@ -6,6 +6,8 @@ package manifest
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
 // Object is one Kubernetes object.
@@ -15,8 +17,13 @@ type Object struct {
 	Group string
 	// Object is a typed API object; after an overlay it may be unstructured.
 	Object runtime.Object
-	// Source is the line that the object comes from: "topo.clab.yml:17".
+	// Source is the line that the object comes from, "topo.clab.yml:17", as written
+	// into the output.
 	Source string
+	// Pos and Node are the place in the topology and the node, "" for objects of the
+	// whole lab, for diagnostics about the object.
+	Pos  diag.Pos
+	Node string
 	// Secret means that the object must not be committed.
 	Secret bool
 

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
 // Where the rendered folder and the user's overlay are while kustomize runs. An
@@ -37,11 +38,15 @@ const (
 // kustomizationNames are the names that kustomize looks for.
 var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// ApplyOverlay puts the kustomize overlay in overlayDir over files, a rendered
-// folder in memory, and returns the resulting objects. The overlay's kustomization
+// ApplyOverlay applies the kustomize overlay in overlayDir to the rendered folder of
+// objects, in memory, and returns the resulting objects. The overlay's kustomization
 // takes the folder as the resource "../base"; where it names no resources, that is
 // assumed. Nothing is fetched and nothing is written.
-func ApplyOverlay(files map[string][]byte, overlayDir string) ([]Object, error) {
+func ApplyOverlay(objects []Object, overlayDir string) ([]Object, error) {
+	files, err := Folder(objects)
+	if err != nil {
+		return nil, err
+	}
 	memory := filesys.MakeFsInMemory()
 	if err := writeBase(memory, files); err != nil {
 		return nil, err
@@ -57,7 +62,7 @@ func ApplyOverlay(files map[string][]byte, overlayDir string) ([]Object, error) 
 	if err != nil {
 		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
 	}
-	objs, err := decodeResult(result)
+	objs, err := decodeResult(result, origins(objects))
 	if err != nil {
 		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
 	}
@@ -190,7 +195,18 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-func decodeResult(result resmap.ResMap) ([]Object, error) {
+// origins maps each Source to the first object that has it.
+func origins(objects []Object) map[string]Object {
+	out := make(map[string]Object, len(objects))
+	for _, o := range objects {
+		if _, known := out[o.Source]; !known {
+			out[o.Source] = o
+		}
+	}
+	return out
+}
+
+func decodeResult(result resmap.ResMap, origins map[string]Object) ([]Object, error) {
 	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Strict: true})
 	var out []Object
 	for _, resource := range result.Resources() {
@@ -214,6 +230,11 @@ func decodeResult(result resmap.ResMap) ([]Object, error) {
 			Object: obj,
 			Source: resource.GetAnnotations()[contract.AnnotationSource],
 			Secret: IsSecret(obj),
+		}
+		origin, known := origins[o.Source]
+		o.Pos, o.Node = origin.Pos, origin.Node
+		if !known {
+			o.Pos = diag.Pos{File: o.Source}
 		}
 		o.Group = groupOf(resource.GetKind(), resource.GetName(), resource.GetLabels())
 		if err := o.Encode(); err != nil {

@@ -182,10 +182,6 @@ func overlay(t *testing.T, files map[string]string) string {
 func TestOverlay(t *testing.T) {
 	l := policy()
 	out := l.mustRender(t)
-	files, err := manifest.Folder(out.Objects)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := overlay(t, map[string]string{
 		"kustomization.yaml": `
 resources: [../base, extra/cm.yaml, widget.yaml]
@@ -198,7 +194,7 @@ patches:
 		"extra/cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {a: \"1\"}\n",
 		"widget.yaml":   "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {b: 1, a: 2.5}\nstatus: {x: 1}\n",
 	})
-	objs, err := manifest.ApplyOverlay(files, dir)
+	objs, err := manifest.ApplyOverlay(out.Objects, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,11 +235,7 @@ patches:
 // TestOverlayImplied: without resources, the base is meant, and nothing changes.
 func TestOverlayImplied(t *testing.T) {
 	out := sharedPod().mustRender(t)
-	files, err := manifest.Folder(out.Objects)
-	if err != nil {
-		t.Fatal(err)
-	}
-	objs, err := manifest.ApplyOverlay(files, overlay(t, map[string]string{"kustomization.yml": "commonAnnotations: {a: b}\n"}))
+	objs, err := manifest.ApplyOverlay(out.Objects, overlay(t, map[string]string{"kustomization.yml": "commonAnnotations: {a: b}\n"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +245,7 @@ func TestOverlayImplied(t *testing.T) {
 }
 
 func TestOverlayRefused(t *testing.T) {
-	files := folderOf(t, sharedPod())
+	objects := sharedPod().mustRender(t).Objects
 	link := overlay(t, map[string]string{"kustomization.yaml": ""})
 	if err := os.Symlink("/etc/passwd", filepath.Join(link, "x")); err != nil {
 		t.Fatal(err)
@@ -271,7 +263,7 @@ func TestOverlayRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := manifest.ApplyOverlay(files, test.dir)
+			_, err := manifest.ApplyOverlay(objects, test.dir)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("want %q in %v", test.want, err)
 			}

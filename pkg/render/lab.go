@@ -25,7 +25,7 @@ func (b *labBuilder) labObjects() []manifest.Object {
 	var out []manifest.Object
 	add := func(group string, objs ...apiObject) {
 		for _, o := range objs {
-			out = append(out, manifest.Object{Group: group, Object: o, Source: b.index.lab.Source, Secret: manifest.IsSecret(o)})
+			out = append(out, manifest.Object{Group: group, Object: o, Source: b.index.lab.Source, Pos: diag.Pos{File: file(b.index.lab)}, Secret: manifest.IsSecret(o)})
 		}
 	}
 	if ns := b.namespace(); ns != nil {

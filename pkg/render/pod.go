@@ -79,7 +79,9 @@ func (b *podBuilder) render() []manifest.Object {
 	var out []manifest.Object
 	add := func(group string, source *lab.Node, objs ...apiObject) {
 		for _, o := range objs {
-			out = append(out, manifest.Object{Group: group, Object: o, Source: source.Source(), Secret: manifest.IsSecret(o)})
+			out = append(out, manifest.Object{
+				Group: group, Object: o, Source: source.Source(), Pos: source.Pos, Node: source.Name, Secret: manifest.IsSecret(o),
+			})
 		}
 	}
 	nodes, secrets := manifest.NodeGroup(b.pod.name), manifest.SecretGroup(b.pod.name)

@@ -92,7 +92,7 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 		}
 		for j := range objects {
 			if err := objects[j].Encode(); err != nil {
-				diags.Errorf(apicheck.CodeEncode, diag.Pos{File: objects[j].Source}, "", "writing %T: %v", objects[j].Object, err)
+				diags.Errorf(apicheck.CodeEncode, objects[j].Pos, "", "writing %T: %v", objects[j].Object, err)
 			}
 		}
 		return rendered{objects, diags.All()}, nil
@@ -101,28 +101,11 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 		diags.Append(done.diags)
 		return nil
 	})
-	diags.Append(located(l, apicheck.Check(out.Objects)))
+	diags.Append(apicheck.Check(out.Objects))
 	if diags.HasErrors() {
 		return nil, diags.All()
 	}
 	return out, diags.All()
-}
-
-// located gives diagnostics about objects the places in the topology that the
-// objects come from: objects know the base name of the file and the line only.
-func located(l *lab.Lab, diags []diag.Diagnostic) []diag.Diagnostic {
-	places := make(map[diag.Pos]diag.Pos, len(l.Nodes))
-	for _, n := range l.Nodes {
-		places[apicheck.SourcePos(n.Source())] = n.Pos
-	}
-	for i, d := range diags {
-		if pos, ok := places[d.Pos]; ok {
-			diags[i].Pos = pos
-		} else if d.File == l.Source {
-			diags[i].File = file(l)
-		}
-	}
-	return diags
 }
 
 // file returns the topology's name as other diagnostics give it.

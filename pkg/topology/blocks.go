@@ -25,15 +25,21 @@ func (p place) before(q place) bool {
 	return p.line < q.line || p.line == q.line && p.column < q.column
 }
 
-// Block tells what a position in the file belongs to: a node (its name), the links (""),
-// or neither (false), as what many nodes share.
-func (f *File) Block(pos diag.Pos) (node string, ok bool) {
-	for _, b := range f.blocks {
-		if pos.File == f.Path && b.has(place{pos.Line, pos.Column}) {
-			return b.node, true
+// Attribute sets Node or Link of the diagnostics whose position is in one node or in
+// the links, if they have none. Positions that several nodes share stay without.
+func (f *File) Attribute(diags []diag.Diagnostic) {
+	for i := range diags {
+		d := &diags[i]
+		if d.Node != "" || d.Link || d.File != f.Path {
+			continue
+		}
+		for _, b := range f.blocks {
+			if b.has(place{d.Line, d.Column}) {
+				d.Node, d.Link = b.node, b.node == ""
+				break
+			}
 		}
 	}
-	return "", false
 }
 
 // blocksOf finds the blocks of a topology that is written out: one behind an alias has

@@ -34,7 +34,12 @@ func Load(src *Source, o Options) (*File, []diag.Diagnostic) {
 		diags.Errorf(CodeEnv, diag.Pos{File: src.Name}, "write $$ for a plain dollar sign", "expanding environment variables: %v", err)
 		return nil, diags.All()
 	}
-	return parseFile(src, expanded, &diags), diags.All()
+	f := parseFile(src, expanded, &diags)
+	all := diags.All()
+	if f != nil {
+		f.Attribute(all)
+	}
+	return f, all
 }
 
 // ExpandEnv replaces $NAME and ${NAME} by the variables of env (NAME=value) where
