@@ -13,10 +13,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/execute"
+	"github.com/c9s-lab/c9s/sidecar/hold"
 	"github.com/c9s-lab/c9s/sidecar/podnet"
 	"github.com/c9s-lab/c9s/sidecar/prepare"
 	"github.com/c9s-lab/c9s/sidecar/probe"
@@ -28,12 +30,18 @@ var Version = "dev"
 // usage is in one place, since it is short.
 const usage = `Usage:
   c9s-sidecar prepare                  lay out the Pod's files, as its manifest says
-  c9s-sidecar wire                     make the Pod's network and keep it
+  c9s-sidecar wire                     make the Pod's network and keep it: supervise podnet
+  c9s-sidecar podnet                   what wire runs, in a network namespace of its own
   c9s-sidecar exec run [--steps FILE]  run a node's commands in its container
+  c9s-sidecar exec hold                hold the sidecar's network namespace from there
   c9s-sidecar status                   print the state of the Pod's network as JSON
   c9s-sidecar probe [--leave FILE]     try what the kernel can do, and print it as JSON
-  c9s-sidecar idle                     wait for the end: the container of a Pod without a device
+  c9s-sidecar idle                     the container of a Pod without a device: hold the namespace
 `
+
+// The first thread stays with main, so that no goroutine takes it to another network
+// namespace: /proc/<pid>/ns/net is that thread's.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	args := os.Args[1:]
@@ -69,12 +77,9 @@ func run(ctx context.Context, args []string) error {
 	case "exec":
 		return runExec(ctx, args)
 	case "wire":
-		config, err := podnet.FromEnv()
-		if err != nil {
-			return err
-		}
-		config.Version = Version
-		return podnet.Run(ctx, config)
+		return runWire(ctx)
+	case "podnet":
+		return runPodnet(ctx)
 	case "status":
 		s, err := podnet.Status(ctx)
 		if err != nil {
@@ -86,14 +91,44 @@ func run(ctx context.Context, args []string) error {
 	case "probe":
 		return runProbe(ctx, args)
 	case "idle":
-		<-ctx.Done()
-		return nil
+		return runHold(ctx, args)
 	default:
 		return errUsage
 	}
 }
 
+// runWire is the first process of the sidecar's container.
+func runWire(ctx context.Context) error {
+	config, err := podnet.FromEnv()
+	if err != nil {
+		return err
+	}
+	err = hold.Supervise(ctx, hold.Options{
+		PodIPs: config.PodIPs, StateDir: contract.StateDir, Dir: podnet.StateFolder(contract.StateDir),
+		Command: []string{"/proc/self/exe", "podnet"},
+	})
+	if errors.Is(err, hold.ErrLost) {
+		err = errors.Join(err, hold.GiveUp(contract.StateDir))
+	}
+	return err
+}
+
+func runPodnet(ctx context.Context) error {
+	config, err := podnet.FromEnv()
+	if err != nil {
+		return err
+	}
+	if config.Device, err = hold.Device(); err != nil {
+		return err
+	}
+	config.Version = Version
+	return podnet.Run(ctx, config)
+}
+
 func runExec(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == "hold" {
+		return runHold(ctx, args[1:])
+	}
 	if len(args) == 0 || args[0] != "run" {
 		return errUsage
 	}
@@ -105,6 +140,17 @@ func runExec(ctx context.Context, args []string) error {
 		return errUsage
 	}
 	return execute.Main(ctx, o)
+}
+
+// runHold is what remains of the helper in a device's container.
+func runHold(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("exec hold", flag.ContinueOnError)
+	socket := flags.String("socket", filepath.Join(contract.HelperDir, contract.HoldSocket), "where the sidecar gives its network namespace")
+	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+		return errUsage
+	}
+	hold.Keep(ctx, *socket)
+	return nil
 }
 
 func runProbe(ctx context.Context, args []string) error {

@@ -29,9 +29,6 @@ type Links struct {
 	Bridges []Bridge `json:"bridges,omitempty"`
 	// Interfaces are created in this order.
 	Interfaces []Interface `json:"interfaces,omitempty"`
-	// Ports are forwarded from the Pod address to the management address, sorted
-	// by protocol and port.
-	Ports []Port `json:"ports,omitempty"`
 }
 
 // Mgmt is the Pod's management interface, eth0.

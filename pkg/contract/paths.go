@@ -29,6 +29,14 @@ const (
 	VolumesDir = "/volumes"
 	// StateDir is an empty folder that lives as long as the Pod (both).
 	StateDir = "/run/c9s"
+	// StateLimit is the most that StateDir may hold, in bytes. The kubelet evicts a
+	// Pod that goes over it. A sidecar whose network namespace is lost does so on
+	// purpose, with LostMessage for its last words.
+	StateLimit  = 512 << 20
+	LostMessage = "c9s: the sidecar's network namespace is lost"
+	// IdleContainer is the container of a Pod without a device, which holds the
+	// sidecar's network namespace. It has a folder in ExecDir too.
+	IdleContainer = "bridge"
 	// ExecDir, below StateDir, has one folder per device container with a program:
 	// HelperFile, ProgramFile, payloads and an empty "run", all made by prepare.
 	// The device sees that folder at HelperDir.
@@ -45,6 +53,10 @@ const (
 	HelperDir = "/c9s"
 	// HelperFile, in HelperDir, is the static helper binary.
 	HelperFile = "exec"
+	// SocketFile, in HelperDir, is where the Pod's sidecar answers HTTP. HoldSocket
+	// is where the helper gets the sidecar's network namespace, which it holds.
+	SocketFile = "sidecar.sock"
+	HoldSocket = "hold.sock"
 	// ProgramFile, in HelperDir, is a Program.
 	ProgramFile = "steps.json"
 	// ResultFile, in HelperDir + "/run", is a Result, replaced by rename.

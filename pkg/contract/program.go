@@ -19,7 +19,7 @@ type WaitFor struct {
 	Stage string `json:"stage"`
 }
 
-// Container is one device container that runs a program.
+// Container is one device container that runs the helper.
 type Container struct {
 	// Name is the Kubernetes name of the container, and the name of its folders
 	// below ExecDir and RunDir.
@@ -43,8 +43,11 @@ type Program struct {
 	// fails, so that the kubelet restarts the container. Otherwise the helper
 	// goes to the background at once, always succeeds, and continues after a
 	// failure.
-	Strict bool   `json:"strict,omitempty"`
-	Steps  []Step `json:"steps"`
+	Strict bool `json:"strict,omitempty"`
+	// Hold makes the helper hold the sidecar's network namespace as well, which it
+	// gets at HoldSocket.
+	Hold  bool   `json:"hold,omitempty"`
+	Steps []Step `json:"steps,omitempty"`
 }
 
 // Step is one action. Exactly one of its fields Run to WaitFor is set.
@@ -62,7 +65,7 @@ type Step struct {
 	// "configure", "healthy"), for the nodes that wait for it.
 	Over string `json:"over,omitempty"`
 	// WaitFor polls the Pod's own sidecar until the stages of other nodes are over.
-	// GET http://127.0.0.1:14802/stages?pod=<pod>&node=<node>&stage=<stage>
+	// GET /stages?pod=<pod>&node=<node>&stage=<stage> at SocketFile
 	// answers 204 if it is over, 202 if it is not.
 	WaitFor []WaitFor `json:"waitFor,omitempty"`
 }

@@ -16,13 +16,14 @@ import (
 const (
 	prepareName   = "prepare"
 	wireName      = "wire"
-	bridgeName    = "bridge"
+	bridgeName    = contract.IdleContainer
 	sidecarBinary = "/c9s-sidecar"
 )
 
 // startupSeconds is how long the wire may take to make its interfaces before the
-// kubelet starts it anew; waitSeconds is for a node that waits for others, whose
-// boot may take any time.
+// Deployment counts as failed; waitSeconds is for a node that waits for others, whose
+// boot may take any time, and the kubelet's patience: it never restarts the wire, whose
+// first process restarts what it runs by itself.
 const (
 	startupSeconds = 600
 	waitSeconds    = 86_400
@@ -78,7 +79,8 @@ func (b *deploymentBuilder) wireContainer() corev1.Container {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeHostProc, MountPath: contract.HostProc})
 	}
 	resources := smallRequests("5m", "16Mi")
-	resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+	// Far above what it takes: a container that goes over its limit ends as a whole.
+	resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")}
 	return corev1.Container{
 		Name:          wireName,
 		Image:         b.index.image,
@@ -98,13 +100,10 @@ func (b *deploymentBuilder) wireContainer() corev1.Container {
 		},
 		Resources:    resources,
 		VolumeMounts: mounts,
-		// A device may load the worker for minutes while it boots: only a
-		// sidecar that is silent for two minutes is taken for dead.
 		// The sidecar holds its answer until it can say yes, so what waits for
 		// it goes on at once and not at the next probe.
-		StartupProbe:   statusProbe(api.PathStartup+"?"+api.QueryWait+"=900ms", 1, b.pod.startupTries()),
+		StartupProbe:   statusProbe(api.PathStartup+"?"+api.QueryWait+"=900ms", 1, waitSeconds),
 		ReadinessProbe: statusProbe(api.PathReady+"?"+api.QueryWait+"=4s", 5, 2),
-		LivenessProbe:  statusProbe(api.PathLive, 20, 6),
 		SecurityContext: &corev1.SecurityContext{
 			Privileged:             new(true),
 			RunAsUser:              new(int64(0)),
@@ -114,7 +113,7 @@ func (b *deploymentBuilder) wireContainer() corev1.Container {
 	}
 }
 
-// startupTries is how many seconds the wire's start may take.
+// startupTries is how many seconds the wire's start is expected to take at most.
 func (v *podView) startupTries() int32 {
 	tries := startupSeconds
 	for _, m := range v.members {
@@ -142,10 +141,11 @@ func statusProbe(path string, period, tries int32) *corev1.Probe {
 // idleContainer stands where a bridge has no device: a Pod needs a container.
 func (b *deploymentBuilder) idleContainer() corev1.Container {
 	return corev1.Container{
-		Name:      bridgeName,
-		Image:     b.index.image,
-		Command:   []string{sidecarBinary, "idle"},
-		Resources: smallRequests("1m", "8Mi"),
+		Name:         bridgeName,
+		Image:        b.index.image,
+		Command:      []string{sidecarBinary, "idle"},
+		Resources:    smallRequests("1m", "8Mi"),
+		VolumeMounts: programMounts(bridgeName)[:1],
 		SecurityContext: &corev1.SecurityContext{
 			RunAsNonRoot:             new(true),
 			RunAsUser:                new(int64(controllerUser)),

@@ -78,7 +78,6 @@ func (b *linksBuilder) document() *contract.Links {
 		}
 		if b.pod.primary.OnMgmtNetwork() && !m.node.RootNamespace {
 			b.checkPorts(m.node)
-			doc.Ports = uniquePorts(doc.Ports, exposedPorts(m.node))
 		}
 	}
 	return doc

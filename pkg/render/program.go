@@ -34,7 +34,8 @@ func (s *stager) waitFor(n *lab.Node, name lab.StageName) []contract.WaitFor {
 }
 
 // programs are what runs in a node's containers once they have started. The
-// first container has the stages; the others only what the plan does in them.
+// first container has the stages; the others only what the plan does in them. The
+// Pod's first container holds the sidecar's network namespace, whatever else it runs.
 func (s *stager) programs(m member) []contract.Container {
 	s.checkStages(m)
 	strict := m.node.Policy.StrictExec != nil && *m.node.Policy.StrictExec
@@ -47,13 +48,14 @@ func (s *stager) programs(m member) []contract.Container {
 			b.steps(false)
 			b.steps(true)
 		}
-		if len(b.out) == 0 {
+		hold := i == 0 && m.node.Name == s.pod.primary.Name && !s.pod.hostNetwork
+		if len(b.out) == 0 && !hold {
 			continue
 		}
 		out = append(out, contract.Container{
 			Name: m.containers[i],
 			Program: contract.Program{
-				Version: contract.ProgramVersion, Node: m.node.Name, Strict: strict, Steps: b.out,
+				Version: contract.ProgramVersion, Node: m.node.Name, Strict: strict, Hold: hold, Steps: b.out,
 			},
 			Payloads: b.payloads,
 		})

@@ -72,7 +72,9 @@ func hostPath(name string, kind corev1.HostPathType) corev1.VolumeSource {
 
 // helperVolumes are those of prepare and wire.
 func (b *deploymentBuilder) helperVolumes() {
-	b.volumes.add(volumeState, volumeState, emptyDir())
+	state := emptyDir()
+	state.EmptyDir.SizeLimit = resource.NewQuantity(contract.StateLimit, resource.BinarySI)
+	b.volumes.add(volumeState, volumeState, state)
 	b.volumes.add(volumePlan, volumePlan, configMapVolume(b.staged.plan))
 	if len(b.staged.files) > 0 {
 		b.volumes.add(volumeFiles, volumeFiles, corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{

@@ -43,7 +43,7 @@ func (f *Fabric) ask(s *session) {
 func (f *Fabric) answers(to netip.AddrPort) bool {
 	ctx, cancel := context.WithTimeout(f.ctx, askTimeout)
 	defer cancel()
-	d := net.Dialer{Control: MarkSocket(f.opt.Mark)}
+	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", to.String())
 	if err != nil {
 		return false

@@ -51,8 +51,11 @@ func (w *wireEnd) local() bool { return w.legs[1] != nil }
 type leg struct {
 	name  string
 	index int // 0: not found
-	// peerIndex is the device's side where it is in the same namespace, else 0.
+	// peerIndex is the device's side where it is in the same namespace or, if away, in
+	// the devices'; else 0.
 	peerIndex int
+	away      bool
+	looked    bool // its state has been asked for
 	// admin is the leg's own state; observed and device are about the other side.
 	admin            bool
 	observed, device bool

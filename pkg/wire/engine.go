@@ -56,6 +56,8 @@ type engine struct {
 	// moved is called for a hello of a peer from an address that the resolver did
 	// not give, in open mode.
 	moved func(*peer)
+	// called makes a Pod that says hello a peer, or returns nil; nil for never.
+	called func(pod string) *peer
 	// ask finds out whether a session's silent peer is there, and calls answered; nil
 	// for never.
 	ask   func(*session)
@@ -104,6 +106,15 @@ func (e *engine) setPeers(wires map[string][]contract.WireID) {
 			e.urgent(p)
 		}
 	}
+}
+
+// setPassive says that a peer is only answered. One that no longer is so is tried at
+// once.
+func (e *engine) setPassive(p *peer, passive bool) {
+	if p.passive && !passive {
+		p.tries, p.backoff, p.nextTry = 0, 0, e.now()
+	}
+	p.passive = passive
 }
 
 // leave tells a peer that there are no wires to it.
@@ -234,6 +245,9 @@ func (e *engine) tick() time.Duration {
 
 func (e *engine) tickPeer(p *peer, now time.Duration, beat, late bool) time.Duration {
 	s := p.cur
+	if s == nil && p.passive {
+		return now + callerPatience
+	}
 	if s == nil {
 		if now >= p.nextTry {
 			e.sayHello(p, now)

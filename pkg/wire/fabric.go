@@ -23,14 +23,17 @@ const settleTime = time.Second
 
 // Fabric is the wires of one Pod.
 type Fabric struct {
-	opt   Options
-	ns    namespace
-	sock  *underlaySocket
-	base  time.Time
-	stop  *stopper
-	poll  *poller
-	ctx   context.Context
-	abort context.CancelFunc
+	opt Options
+	ns  namespace
+	// device is the devices' namespace, and deviceID the number by which ns knows it.
+	device   namespace
+	deviceID int
+	sock     *underlaySocket
+	base     time.Time
+	stop     *stopper
+	poll     *poller
+	ctx      context.Context
+	abort    context.CancelFunc
 
 	batches batchPool // of legs
 	inbox   batchPool // of the underlay
@@ -47,6 +50,11 @@ type Fabric struct {
 	wires  map[contract.WireID]*wireEnd
 	old    []*wireEnd // to be taken apart
 	shrink bool       // the kernel refused a datagram as too big
+	// lab are the Pods that may call, kept those with which there is to be a session
+	// without wires, and callers those that have called, with the time when they were
+	// last there.
+	lab, kept map[string]bool
+	callers   map[string]time.Duration
 	// linkNews counts what linkLoop has taken.
 	linkNews uint64
 
@@ -76,17 +84,20 @@ func New(opt Options) (*Fabric, error) {
 	if n := max(len(opt.Lab), len(opt.Pod)); n > 255 {
 		return nil, errors.New("names of a lab or a Pod have at most 255 bytes")
 	}
-	f := &Fabric{opt: opt, base: time.Now(), batches: newBatchPool(), inbox: newBatchPool(), wires: map[contract.WireID]*wireEnd{},
+	f := &Fabric{opt: opt, base: time.Now(), batches: newBatchPool(), inbox: newBatchPool(), wires: map[contract.WireID]*wireEnd{}, callers: map[string]time.Duration{},
 		kernel: make(chan struct{}, 1), ticks: make(chan struct{}, 1), resolve: make(chan struct{}, 1), changes: make(chan struct{}, 1)}
 	f.ctx, f.abort = context.WithCancel(context.Background())
 	var err error
 	if f.ns, err = currentNamespace(); err != nil {
 		return nil, err
 	}
+	if err := f.findDevice(); err != nil {
+		return nil, err
+	}
 	if f.stop, err = newStopper(); err != nil {
 		return nil, err
 	}
-	if f.sock, err = openUnderlay(opt.Port, opt.Mark, !opt.noOffload && !opt.noSegment); err != nil {
+	if f.sock, err = openUnderlay(opt.Port, !opt.noOffload && !opt.noSegment); err != nil {
 		return nil, err
 	}
 	if f.poll, err = newPoller(f); err != nil {
@@ -102,7 +113,7 @@ func New(opt Options) (*Fabric, error) {
 	}
 	f.eng = engine{lab: opt.Lab, pod: opt.Pod, port: uint16(opt.Port), keys: deriveLab(opt.Key, opt.Lab), keyed: len(opt.Key) > 0,
 		caps: caps, epoch: opt.Epoch, phase: time.Duration(f.base.UnixNano()) % beatEvery, limit: f.underlayMTU(), now: f.now, drops: &f.drops,
-		send: f.sendControl, bits: f.beatBits, changed: f.peerChanged, moved: func(*peer) { poke(f.resolve) }}
+		send: f.sendControl, bits: f.beatBits, changed: f.peerChanged, called: f.called, moved: func(*peer) { poke(f.resolve) }}
 	if opt.AskPort != 0 {
 		f.eng.ask = f.ask
 	}
@@ -177,11 +188,14 @@ func (f *Fabric) Close() error {
 		f.sock.close()
 		f.stop.close()
 		f.ns.close()
+		if f.device.fd != 0 {
+			f.device.close()
+		}
 	})
 	return nil
 }
 
-// Changes gets a value when the state of some wire changed.
+// Changes gets a value when the state of some wire or peer changed.
 func (f *Fabric) Changes() <-chan struct{} { return f.changes }
 
 // PeersChanged asks the resolver again, now.
@@ -244,7 +258,11 @@ func (f *Fabric) updatePeers() {
 			peers[w.want.PeerPod] = append(peers[w.want.PeerPod], id)
 		}
 	}
+	f.meshPeers(peers)
 	f.eng.setPeers(peers)
+	for name, p := range f.eng.peers {
+		f.eng.setPassive(p, len(p.wires) == 0 && !f.kept[name])
+	}
 	f.publish()
 }
 
@@ -317,6 +335,7 @@ func (f *Fabric) sendControl(to netip.AddrPort, b []byte) {
 // peerChanged is called by the engine, under the lock.
 func (f *Fabric) peerChanged(p *peer) {
 	f.publish()
+	poke(f.changes)
 	if p.cur == nil {
 		poke(f.resolve)
 	}
@@ -408,6 +427,7 @@ func (f *Fabric) tickLoop() {
 		}
 		next := f.eng.tick()
 		now := f.now()
+		f.forgetCallers(now)
 		for _, w := range f.wires {
 			if !w.up && w.reason == reasonStarting || w.reason == reasonNoWire || w.reason == reasonNoState {
 				f.decide(w) // the time to settle may be over

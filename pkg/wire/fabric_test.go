@@ -540,7 +540,7 @@ func TestLostMessage(t *testing.T) {
 	fatal(t, err)
 	f.onlyLinks(all)
 	for _, link := range all {
-		f.linkSeen(link.Attrs(), link.Type())
+		f.linkSeen(link, false)
 	}
 	f.mu.Lock()
 	index := l.index
@@ -562,7 +562,7 @@ func TestOldAnswer(t *testing.T) {
 		now, err := a.ns.h.LinkByIndex(index)
 		fatal(t, err)
 		if asked++; asked == 1 {
-			f.linkSeen(now.Attrs(), now.Type())
+			f.linkSeen(now, false)
 			now.Attrs().RawFlags &^= unix.IFF_LOWER_UP // as it was before
 		}
 		return now, nil
@@ -576,7 +576,7 @@ func TestOldAnswer(t *testing.T) {
 	}
 	if _, err := f.lookAt(func() (netlink.Link, error) {
 		now, err := a.ns.h.LinkByIndex(index)
-		f.linkSeen(now.Attrs(), now.Type())
+		f.linkSeen(now, false)
 		return now, err
 	}); err == nil {
 		t.Error("it asks for ever")

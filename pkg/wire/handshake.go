@@ -87,8 +87,15 @@ func (e *engine) handshake(from netip.AddrPort, b []byte) {
 		e.drops.add(dropMalformed)
 		return
 	}
+	if h.lab != e.lab || h.target != e.pod {
+		e.drops.add(dropUnknown)
+		return
+	}
 	p := e.peers[h.pod]
-	if h.lab != e.lab || h.target != e.pod || p == nil {
+	if p == nil && h.kind == msgHello && e.called != nil {
+		p = e.called(h.pod)
+	}
+	if p == nil {
 		e.drops.add(dropUnknown)
 		return
 	}

@@ -21,7 +21,7 @@ func (l *testLab) hostile() (*testPod, *underlaySocket) {
 	p := l.pod("mallory")
 	var s *underlaySocket
 	var err error
-	p.ns.do(func() { s, err = openUnderlay(14800, 0, false) })
+	p.ns.do(func() { s, err = openUnderlay(14800, false) })
 	fatal(l.t, err)
 	l.t.Cleanup(s.close)
 	return p, s

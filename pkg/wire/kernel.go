@@ -29,18 +29,21 @@ func (f *Fabric) kernelLoop() error {
 	defer handle.Close()
 	var watching sync.WaitGroup // it has the handle too
 	defer watching.Wait()
-	watching.Go(func() {
-		for f.ctx.Err() == nil {
-			if err := f.linkLoop(handle); err != nil {
-				f.opt.Log.Warn("the legs are not watched", "error", err)
-			}
-			select {
-			case <-f.ctx.Done():
-			case <-time.After(50 * time.Millisecond):
-			}
+	watching.Go(func() { f.watch(handle, f.ns.fd, false) })
+	k := &kernelWorker{f: f, h: handle, guarded: Guard{Table: TableName, Port: f.opt.VXLANPort}}
+	if err := k.guarded.Close(); err != nil {
+		f.opt.Log.Warn("no vxlan datapath", "error", err)
+	}
+	if f.device.fd != 0 {
+		devices, err := netlink.NewHandleAt(netns.NsHandle(f.device.fd), unix.NETLINK_ROUTE)
+		if err != nil {
+			return fmt.Errorf("netlink: %w", err)
 		}
-	})
-	k := &kernelWorker{f: f, h: handle}
+		defer devices.Close()
+		defer watching.Wait()
+		watching.Go(func() { f.watch(devices, f.device.fd, true) })
+		k.devices = devices
+	}
 	defer k.close()
 	var retry <-chan time.Time
 	for {
@@ -58,12 +61,26 @@ func (f *Fabric) kernelLoop() error {
 	}
 }
 
+// watch keeps linkLoop running.
+func (f *Fabric) watch(handle *netlink.Handle, fd int, devices bool) {
+	for f.ctx.Err() == nil {
+		if err := f.linkLoop(handle, fd, devices); err != nil {
+			f.opt.Log.Warn("the interfaces are not watched", "devices", devices, "error", err)
+		}
+		select {
+		case <-f.ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
 // kernelWorker is the state of kernelLoop.
 type kernelWorker struct {
 	f       *Fabric
 	h       *netlink.Handle
-	guard   int // BPF program that drops, 0 before it is loaded
-	guarded vxGuard
+	devices *netlink.Handle // of the devices' namespace, nil for none
+	guard   int             // BPF program that drops, 0 before it is loaded
+	guarded Guard
 }
 
 // reconcile does what is to be done and tells whether all went well.
@@ -98,10 +115,10 @@ func (k *kernelWorker) reconcile() bool {
 	return k.tidyGuard() && ok
 }
 
-// tidyGuard takes those out of the guard who send no more. A Pod that never had
-// a vxlan datapath has no guard.
+// tidyGuard takes those out of the guard who send no more. What an earlier process let
+// in stays in until this one knows better.
 func (k *kernelWorker) tidyGuard() bool {
-	if k.guarded == nil {
+	if k.guarded.now == nil {
 		return true
 	}
 	if err := k.vxlanGuard(); err != nil {
@@ -150,12 +167,13 @@ func (k *kernelWorker) leg(w *wireEnd, i int) error {
 	if l.sock == nil {
 		if err := k.attach(w, i, index); err != nil {
 			if gone(err) {
-				f.linkGone(index)
+				f.linkGone(index, false)
 				return nil
 			}
 			return err
 		}
 	}
+	k.lookAtDevice(l)
 	f.mu.Lock()
 	up, change := l.up, !l.keep && l.up != l.admin && l.index == index
 	plain := w.want.Plain
@@ -173,7 +191,7 @@ func (k *kernelWorker) leg(w *wireEnd, i int) error {
 	}
 	if err := set(link); err != nil {
 		if gone(err) {
-			f.linkGone(index)
+			f.linkGone(index, false)
 			return nil
 		}
 		return fmt.Errorf("setting leg %s up or down: %w", l.name, err)
@@ -181,6 +199,28 @@ func (k *kernelWorker) leg(w *wireEnd, i int) error {
 	// The kernel tells too, but the next decision should not wait for it.
 	_, _ = f.lookAt(func() (netlink.Link, error) { return k.h.LinkByIndex(index) })
 	return nil
+}
+
+// lookAtDevice asks for the device's side of a leg once: it may be as it is since
+// before it was known to be the leg's.
+func (k *kernelWorker) lookAtDevice(l *leg) {
+	f := k.f
+	f.mu.Lock()
+	index, ask := l.peerIndex, l.away && !l.looked && !l.observed
+	l.looked = true
+	f.mu.Unlock()
+	if !ask || index == 0 || k.devices == nil {
+		return
+	}
+	link, err := k.devices.LinkByIndex(index)
+	if err != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !l.observed {
+		f.takeDevice(link.Attrs())
+	}
 }
 
 func gone(err error) bool {
@@ -195,7 +235,7 @@ func (k *kernelWorker) attach(w *wireEnd, i, index int) error {
 		return err
 	}
 	if err := k.shield(index); err != nil {
-		f.opt.Log.Warn("the kernel's own stack sees the frames of a leg", "leg", l.name, "error", err)
+		return err
 	}
 	sock, err := openLeg(index, !f.opt.noOffload)
 	if err != nil {

@@ -11,10 +11,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkLoop follows the state of the legs. It ends when the kernel's messages were
-// too many (ENOBUFS), to begin anew with a full picture.
-func (f *Fabric) linkLoop(handle *netlink.Handle) error {
-	ns := netns.NsHandle(f.ns.fd)
+// findDevice opens the devices' namespace, if there is one.
+func (f *Fabric) findDevice() error {
+	if f.opt.Device == 0 {
+		return nil
+	}
+	fd, err := unix.FcntlInt(uintptr(f.opt.Device), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("the devices' network namespace: %w", err)
+	}
+	f.device.fd = fd
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("netlink: %w", err)
+	}
+	defer handle.Close()
+	const auto = -1
+	if err := handle.SetNetNsIdByFd(fd, auto); err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("numbering the devices' network namespace: %w", err)
+	}
+	if f.deviceID, err = handle.GetNetNsIdByFd(fd); err != nil {
+		return fmt.Errorf("the number of the devices' network namespace: %w", err)
+	}
+	return nil
+}
+
+// linkLoop follows the state of the interfaces of a namespace: the legs', or the
+// devices'. It ends when the kernel's messages were too many (ENOBUFS), to begin anew
+// with a full picture.
+func (f *Fabric) linkLoop(handle *netlink.Handle, fd int, devices bool) error {
+	ns := netns.NsHandle(fd)
 	updates, done := make(chan netlink.LinkUpdate, 256), make(chan struct{})
 	defer close(done)
 	err := netlink.LinkSubscribeWithOptions(updates, done, netlink.LinkSubscribeOptions{
@@ -29,9 +55,11 @@ func (f *Fabric) linkLoop(handle *netlink.Handle) error {
 	if err != nil { // one that was interrupted is not complete
 		return fmt.Errorf("listing the legs: %w", err)
 	}
-	f.onlyLinks(all)
+	if !devices {
+		f.onlyLinks(all)
+	}
 	for _, l := range all {
-		f.linkSeen(l.Attrs(), l.Type())
+		f.linkSeen(l, devices)
 	}
 	for {
 		select {
@@ -44,12 +72,12 @@ func (f *Fabric) linkLoop(handle *netlink.Handle) error {
 			if u.Header.Type == unix.RTM_DELLINK {
 				// A bridge tells of its ports with the same type.
 				if u.IfInfomsg.Family != unix.AF_BRIDGE {
-					f.linkGone(u.Attrs().Index)
+					f.linkGone(u.Attrs().Index, devices)
 				}
 				continue
 			}
 			if u.IfInfomsg.Family == unix.AF_UNSPEC {
-				f.linkSeen(u.Attrs(), u.Link.Type())
+				f.linkSeen(u.Link, devices)
 			}
 		}
 	}
@@ -73,17 +101,21 @@ func (f *Fabric) onlyLinks(all []netlink.Link) {
 	}
 	f.mu.Unlock()
 	for _, index := range gone {
-		f.linkGone(index)
+		f.linkGone(index, false)
 	}
 }
 
 // linkSeen takes the state of a link, which may be a leg or a device's side, from
 // linkLoop.
-func (f *Fabric) linkSeen(a *netlink.LinkAttrs, kind string) {
+func (f *Fabric) linkSeen(l netlink.Link, devices bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if devices {
+		f.takeDevice(l.Attrs())
+		return
+	}
 	f.linkNews++
-	f.takeLink(a, kind)
+	f.takeLink(l.Attrs(), l.Type())
 }
 
 // linkLooks is how often a link is looked at again whose state changes meanwhile.
@@ -131,16 +163,21 @@ func (f *Fabric) takeLink(a *netlink.LinkAttrs, kind string) {
 					l.index = a.Index
 					poke(f.kernel)
 				}
-				if kind == "veth" && a.NetNsID < 0 {
+				was, wasAway := l.peerIndex, l.away
+				l.away = f.device.fd != 0 && a.NetNsID == f.deviceID
+				l.peerIndex = 0
+				if kind == "veth" && (a.NetNsID < 0 || l.away) {
 					l.peerIndex = a.ParentIndex
-				} else {
-					l.peerIndex = 0
 				}
-				was := l.admin
-				if l.see(admin, lower) || was != admin {
+				if l.away && (l.peerIndex != was || !wasAway) {
+					l.looked = false // its state may have been told before
+					poke(f.kernel)
+				}
+				wasAdmin := l.admin
+				if l.see(admin, lower) || wasAdmin != admin {
 					f.legChanged(w)
 				}
-			case l.peerIndex == a.Index && a.ParentIndex == l.index:
+			case !l.away && l.peerIndex == a.Index && a.ParentIndex == l.index:
 				// The device's side: its own state, even while the leg is down.
 				if kind != "veth" || a.NetNsID >= 0 {
 					l.peerIndex = 0
@@ -152,20 +189,34 @@ func (f *Fabric) takeLink(a *netlink.LinkAttrs, kind string) {
 	}
 }
 
+// takeDevice takes the state of an interface in the devices' namespace, under the
+// lock: that of a device's side shows there even while its leg is down.
+func (f *Fabric) takeDevice(a *netlink.LinkAttrs) {
+	for _, w := range f.wires {
+		for _, l := range w.legs {
+			if l != nil && l.away && l.peerIndex == a.Index && a.ParentIndex == l.index && l.seeDevice(a.RawFlags&unix.IFF_UP != 0) {
+				f.legChanged(w)
+			}
+		}
+	}
+}
+
 // linkGone notes that a link is no more.
-func (f *Fabric) linkGone(index int) {
+func (f *Fabric) linkGone(index int, devices bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.linkNews++
+	if !devices {
+		f.linkNews++
+	}
 	for _, w := range f.wires {
 		for _, l := range w.legs {
 			switch {
 			case l == nil:
-			case l.index == index:
+			case !devices && l.index == index:
 				l.lost()
 				f.legChanged(w)
 				poke(f.kernel)
-			case l.peerIndex == index:
+			case l.away == devices && l.peerIndex == index:
 				l.peerIndex = 0 // moved to a namespace of its own, most likely
 			}
 		}

@@ -10,10 +10,12 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// peer is another Pod with which this one has wires.
+// peer is another Pod with which this one has wires, or a session for another reason.
 type peer struct {
-	name  string
-	wires []contract.WireID // sorted
+	name string
+	// passive: it says hello, this end only answers.
+	passive bool
+	wires   []contract.WireID // sorted
 	// addrs are where the resolver sees it; last is where it last proved to be.
 	addrs []netip.Addr
 	last  netip.AddrPort

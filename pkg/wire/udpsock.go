@@ -25,21 +25,21 @@ type underlaySocket struct {
 }
 
 // openUnderlay opens it on all addresses, for both families where there are two.
-func openUnderlay(port int, mark uint32, offload bool) (*underlaySocket, error) {
+func openUnderlay(port int, offload bool) (*underlaySocket, error) {
 	s := &underlaySocket{}
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("opening the wire's socket: %w", err)
 	}
 	s.fd = fd
-	if err := s.setup(port, mark, offload); err != nil {
+	if err := s.setup(port, offload); err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *underlaySocket) setup(port int, mark uint32, offload bool) error {
+func (s *underlaySocket) setup(port int, offload bool) error {
 	must := func(what string, err error) error {
 		if err != nil {
 			return fmt.Errorf("wire's socket: %s: %w", what, err)
@@ -49,11 +49,6 @@ func (s *underlaySocket) setup(port int, mark uint32, offload bool) error {
 	set := func(level, opt, v int) error { return unix.SetsockoptInt(s.fd, level, opt, v) }
 	if err := must("IPV6_V6ONLY", set(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)); err != nil {
 		return err
-	}
-	if mark != 0 {
-		if err := must("SO_MARK", set(unix.SOL_SOCKET, unix.SO_MARK, int(mark))); err != nil {
-			return err
-		}
 	}
 	for _, b := range [][3]int{{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, underlayBuffer}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, sendBuffer}} {
 		if set(unix.SOL_SOCKET, b[0], b[2]) != nil {

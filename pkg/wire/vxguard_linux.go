@@ -5,37 +5,58 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's VXLAN takes a frame from whoever sends one with the right number.
-// So that only the far end of a wire can put frames into it, datagrams to the
-// vxlan port pass only with the address and the number of a device that exists.
-// The address is that of an authenticated session.
+// The kernel's VXLAN takes a frame from whoever sends one with the right number. So
+// that only the far end can put frames into it, datagrams to the VXLAN's port pass only
+// from an address that a session has proven, with the number of a device that exists.
 
-// vxSource is who may send on a wire.
-type vxSource struct {
-	from netip.Addr
-	vni  uint32
+// Source is who may send, and with which number.
+type Source struct {
+	From netip.Addr
+	VNI  uint32
 }
 
-// vxGuard is the table as it was written last, nil before.
-type vxGuard map[vxSource]bool
+// Guard is an nftables table of family inet that lets nobody but the sources reach a
+// VXLAN's UDP port. Once written it stays, over restarts too.
+type Guard struct {
+	Table string
+	Port  int
+	now   map[Source]bool // as written last, nil before
+}
 
-// allow writes the table if it is another one than before. A table is replaced
+// Close writes a table that lets in nobody, unless there is one of an earlier process.
+func (g *Guard) Close() error {
+	c, err := nftables.New()
+	if err != nil {
+		return fmt.Errorf("nftables: %w", err)
+	}
+	tables, err := c.ListTablesOfFamily(nftables.TableFamilyINet)
+	if err != nil {
+		return fmt.Errorf("list nftables tables: %w", err)
+	}
+	if slices.ContainsFunc(tables, func(t *nftables.Table) bool { return t.Name == g.Table }) {
+		return nil
+	}
+	return g.Allow(map[Source]bool{})
+}
+
+// Allow writes the table if it is another one than before. A table is replaced
 // in one transaction.
-func (g *vxGuard) allow(want map[vxSource]bool, port int) error {
-	if *g != nil && maps.Equal(*g, want) {
+func (g *Guard) Allow(want map[Source]bool) error {
+	if g.now != nil && maps.Equal(g.now, want) {
 		return nil
 	}
 	c, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("nftables: %w", err)
 	}
-	t := &nftables.Table{Family: nftables.TableFamilyINet, Name: TableName}
+	t := &nftables.Table{Family: nftables.TableFamilyINet, Name: g.Table}
 	c.AddTable(t)
 	c.DelTable(t)
 	c.AddTable(t)
@@ -46,14 +67,14 @@ func (g *vxGuard) allow(want map[vxSource]bool, port int) error {
 		{"ip", unix.NFPROTO_IPV4, nftables.TypeIPAddr, 12, 4},
 		{"ip6", unix.NFPROTO_IPV6, nftables.TypeIP6Addr, 8, 16},
 	} {
-		if err := f.rule(c, t, chain, want, port); err != nil {
+		if err := f.rule(c, t, chain, want, g.Port); err != nil {
 			return err
 		}
 	}
 	if err := c.Flush(); err != nil {
-		return fmt.Errorf("writing nftables table %s: %w", TableName, err)
+		return fmt.Errorf("writing nftables table %s: %w", g.Table, err)
 	}
-	*g = maps.Clone(want)
+	g.now = maps.Clone(want)
 	return nil
 }
 
@@ -66,13 +87,13 @@ type vxFamily struct {
 }
 
 // rule drops what comes to the port from anyone but the sources.
-func (f vxFamily) rule(c *nftables.Conn, t *nftables.Table, chain *nftables.Chain, want map[vxSource]bool, port int) error {
+func (f vxFamily) rule(c *nftables.Conn, t *nftables.Table, chain *nftables.Chain, want map[Source]bool, port int) error {
 	set := &nftables.Set{Table: t, Name: f.name, KeyType: nftables.MustConcatSetType(f.kind, nftables.TypeInteger), Concatenation: true,
 		ID: uint32(f.proto)} // within the transaction; the library counts without a lock
 	var elements []nftables.SetElement
 	for s := range want {
-		if s.from.Is4() == (f.proto == unix.NFPROTO_IPV4) {
-			elements = append(elements, nftables.SetElement{Key: binary.BigEndian.AppendUint32(s.from.AsSlice(), s.vni<<8)})
+		if s.From.Is4() == (f.proto == unix.NFPROTO_IPV4) {
+			elements = append(elements, nftables.SetElement{Key: binary.BigEndian.AppendUint32(s.From.AsSlice(), s.VNI<<8)})
 		}
 	}
 	if err := c.AddSet(set, elements); err != nil {
@@ -98,17 +119,17 @@ func (f vxFamily) rule(c *nftables.Conn, t *nftables.Table, chain *nftables.Chai
 }
 
 // vxlanGuard lets in what the devices that exist, and more, receive.
-func (k *kernelWorker) vxlanGuard(more ...vxSource) error {
-	want := map[vxSource]bool{}
+func (k *kernelWorker) vxlanGuard(more ...Source) error {
+	want := map[Source]bool{}
 	k.f.mu.Lock()
 	for _, w := range k.f.wires {
 		if w.vx.ready() {
-			want[vxSource{w.vx.remote, uint32(w.id)}] = true
+			want[Source{w.vx.remote, uint32(w.id)}] = true
 		}
 	}
 	k.f.mu.Unlock()
 	for _, s := range more {
 		want[s] = true
 	}
-	return k.guarded.allow(want, k.f.opt.VXLANPort)
+	return k.guarded.Allow(want)
 }

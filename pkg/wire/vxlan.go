@@ -149,7 +149,7 @@ func (k *kernelWorker) vxlan(w *wireEnd) bool {
 // vxlanMake makes the device and joins what it receives to the leg.
 func (k *kernelWorker) vxlanMake(w *wireEnd, remote netip.Addr, leg int) error {
 	k.vxlanDelete(w) // of an earlier process: its remote may be another
-	if err := k.vxlanGuard(vxSource{remote, uint32(w.id)}); err != nil {
+	if err := k.vxlanGuard(Source{remote, uint32(w.id)}); err != nil {
 		return err
 	}
 	dev := &netlink.Vxlan{

@@ -31,8 +31,9 @@ type Options struct {
 	Encrypt bool
 	// Underlay is the interface of the Pod network.
 	Underlay string
-	// Mark is set on every socket towards the underlay (SO_MARK), 0 for none.
-	Mark uint32
+	// Device is the descriptor of the devices' network namespace, where that is not
+	// the caller's; 0 for none.
+	Device int
 	// VXLANPort is UDP, 0 for contract.VXLANPort.
 	VXLANPort int
 	// AskPort is TCP: the processes of all Pods of a lab listen there. A peer that is

@@ -35,6 +35,33 @@ func Fetch(ctx context.Context, client *http.Client, at netip.Addr) (Status, err
 	return s, nil
 }
 
+// FetchSocket asks the sidecar of this Pod by its socket.
+func FetchSocket(ctx context.Context, path string) (Status, error) {
+	return Fetch(ctx, SocketClient(path), netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+}
+
+// SocketClient returns a client that reaches the sidecar by a socket, whatever the
+// address asked.
+func SocketClient(path string) *http.Client {
+	return direct(&http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		},
+	}})
+}
+
+// Lives asks the sidecar at an address whether it works.
+func Lives(ctx context.Context, client *http.Client, at netip.Addr) (bool, error) {
+	resp, err := get(ctx, client, at, PathLive, nil)
+	if err != nil {
+		return false, err
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK, nil
+}
+
 // Over asks the sidecar at an address whether a stage of one of its nodes is over.
 func Over(ctx context.Context, client *http.Client, at netip.Addr, w contract.WaitFor) (bool, error) {
 	resp, err := get(ctx, client, at, PathStages, url.Values{"pod": {w.Pod}, "node": {w.Node}, "stage": {w.Stage}})
@@ -51,11 +78,16 @@ func Over(ctx context.Context, client *http.Client, at netip.Addr, w contract.Wa
 	return false, fmt.Errorf("stage %s of node %s: the sidecar at %s answers %s", w.Stage, w.Node, at, resp.Status)
 }
 
+// Client returns a client for a sidecar: it takes no proxy and follows no redirect.
+func Client() *http.Client {
+	return direct(&http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10}})
+}
+
 // direct is a client that goes to the sidecar and nowhere else: it follows no redirect
 // and, by default, takes no proxy.
 func direct(client *http.Client) *http.Client {
 	if client == nil {
-		client = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10}}
+		return Client()
 	}
 	c := *client
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

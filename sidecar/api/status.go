@@ -74,14 +74,18 @@ type Mgmt struct {
 	IPv6      netip.Prefix `json:"ipv6,omitzero"`
 	// Made tells that the interface and its router are there.
 	Made bool `json:"made"`
-	// Peers are the Pods that were talked to lately.
+	// Peers are the Pods that are talked to.
 	Peers []Peer `json:"peers,omitempty"`
 }
 
 // Peer is another Pod on the management network.
 type Peer struct {
-	Pod     string     `json:"pod"`
-	Address netip.Addr `json:"address"`
+	Pod string `json:"pod"`
+	// Address is where it is, as its session says; absent while it is lost.
+	Address netip.Addr `json:"address,omitzero"`
+	// Up reports whether it is there, RTT how far away, in milliseconds.
+	Up  bool    `json:"up"`
+	RTT float64 `json:"rttMs,omitempty"`
 }
 
 // Interface is one data interface.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
 // Patience is how long a command may take before it is left to itself and the
@@ -31,7 +33,7 @@ type Options struct {
 	// Patience replaces the constant of that name, where it is set.
 	Patience time.Duration
 	// Stages is the URL that answers whether a stage is over; the own sidecar's
-	// if empty.
+	// socket beside the program if empty.
 	Stages string
 }
 
@@ -42,8 +44,13 @@ func Main(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if !program.Strict && !o.Foreground {
-		return background(o.Steps)
+	if program.Hold && !o.Foreground {
+		if err := background("hold", "--socket", filepath.Join(filepath.Dir(o.Steps), contract.HoldSocket)); err != nil {
+			return err
+		}
+	}
+	if !program.Strict && !o.Foreground && len(program.Steps) > 0 {
+		return background("run", "--steps", o.Steps, "--foreground")
 	}
 	r := newRunner(o, program)
 	return r.run(ctx)
@@ -66,8 +73,8 @@ func load(file string) (*contract.Program, error) {
 
 // background starts this program again in a session of its own, without the
 // hook's streams: the kubelet's exec would otherwise last as long as they are open.
-func background(steps string) error {
-	cmd := exec.Command("/proc/self/exe", "run", "--steps", steps, "--foreground")
+func background(args ...string) error {
+	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Args[0] = os.Args[0]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Start()
@@ -79,20 +86,22 @@ type runner struct {
 	dir      string
 	patience time.Duration
 	stages   string
+	sidecar  *http.Client
 	results  *recorder
 }
 
 func newRunner(o Options, p *contract.Program) *runner {
 	dir := filepath.Dir(o.Steps)
 	r := &runner{
-		program: p, dir: dir, patience: o.Patience, stages: o.Stages,
+		program: p, dir: dir, patience: o.Patience, stages: o.Stages, sidecar: api.Client(),
 		results: newRecorder(filepath.Join(dir, contract.RunDir, contract.ResultFile), p.Steps),
 	}
 	if r.patience == 0 {
 		r.patience = Patience
 	}
 	if r.stages == "" {
-		r.stages = fmt.Sprintf("http://127.0.0.1:%d/stages", contract.StatusPort)
+		r.stages = "http://sidecar" + api.PathStages
+		r.sidecar = api.SocketClient(filepath.Join(dir, contract.SocketFile))
 	}
 	return r
 }

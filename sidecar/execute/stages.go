@@ -16,15 +16,9 @@ const askInterval = 500 * time.Millisecond
 
 // waitFor asks until the stages of other nodes are over.
 func (r *runner) waitFor(ctx context.Context, index int, waits []contract.WaitFor) error {
-	// The sidecar redirects nobody, and the device's environment may name a proxy.
-	client := &http.Client{
-		Timeout: 5 * time.Second, Transport: &http.Transport{MaxResponseHeaderBytes: 16 << 10},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	defer client.CloseIdleConnections()
 	for _, w := range waits {
 		r.results.set(contract.StepResult{Index: index, Running: true, Output: fmt.Sprintf("waiting for %s of node %s", w.Stage, w.Node)})
-		for !r.over(ctx, client, w) {
+		for !r.over(ctx, w) {
 			select {
 			case <-time.After(askInterval):
 			case <-ctx.Done():
@@ -40,13 +34,13 @@ func (r *runner) waitFor(ctx context.Context, index int, waits []contract.WaitFo
 	return nil
 }
 
-func (r *runner) over(ctx context.Context, client *http.Client, w contract.WaitFor) bool {
+func (r *runner) over(ctx context.Context, w contract.WaitFor) bool {
 	query := url.Values{"pod": {w.Pod}, "node": {w.Node}, "stage": {w.Stage}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.stages+"?"+query.Encode(), nil)
 	if err != nil {
 		return false
 	}
-	res, err := client.Do(req)
+	res, err := r.sidecar.Do(req)
 	if err != nil {
 		return false
 	}

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -24,12 +25,12 @@ func bridgeName(b *contract.Bridge) string { return LinuxName("", b.Name) }
 
 // bridges makes the wanted bridges and removes those that are no longer wanted.
 func (r *round) bridges(want []contract.Bridge) {
-	for _, l := range slices.Clone(r.snap.links) {
-		if l.Type() != "bridge" || l.Attrs().Alias != bridgeAlias || r.snap.byIndex[l.Attrs().Index] == nil {
+	for _, l := range slices.Clone(r.own.links) {
+		if l.Type() != "bridge" || l.Attrs().Alias != bridgeAlias || r.own.byIndex[l.Attrs().Index] == nil {
 			continue
 		}
 		if !slices.ContainsFunc(want, func(b contract.Bridge) bool { return bridgeName(&b) == l.Attrs().Name }) {
-			r.delete(l)
+			r.delete(r.own, l)
 		}
 	}
 	for i := range want {
@@ -39,23 +40,30 @@ func (r *round) bridges(want []contract.Bridge) {
 	}
 	if len(want) > 0 {
 		// With br_netfilter on the worker, bridged frames would run through the
-		// namespace's firewall.
-		for _, name := range []string{"bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables"} {
-			if err := SetSysctl("0", "net", "bridge", name); err != nil {
-				r.fail(Key{Name: "bridge"}, err)
-			}
+		// sidecar's firewall, which drops them.
+		if err := PassBridged(); err != nil {
+			r.fail(Key{Name: "bridge"}, err)
 		}
 	}
 }
 
+// PassBridged keeps the namespace's firewall from frames that a bridge passes on.
+func PassBridged() error {
+	var errs []error
+	for _, name := range []string{"bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables"} {
+		errs = append(errs, SetSysctl("0", "net", "bridge", name))
+	}
+	return errors.Join(errs...)
+}
+
 func (r *round) bridge(b *contract.Bridge) error {
 	name := bridgeName(b)
-	l := r.snap.byName[name]
+	l := r.own.byName[name]
 	if l == nil {
 		off, mask := false, b.GroupForwardMask&^bridgeMaskRefused
 		a := netlink.NewLinkAttrs()
 		a.Name = name
-		created, err := r.create(&netlink.Bridge{LinkAttrs: a, MulticastSnooping: &off, GroupFwdMask: &mask})
+		created, err := r.own.create(&netlink.Bridge{LinkAttrs: a, MulticastSnooping: &off, GroupFwdMask: &mask})
 		if err != nil {
 			return fmt.Errorf("make bridge %s: %w", name, err)
 		}
@@ -66,18 +74,18 @@ func (r *round) bridge(b *contract.Bridge) error {
 		return fmt.Errorf("bridge %s: an interface of that name is a %s", name, l.Type())
 	}
 	if br.Alias != bridgeAlias {
-		if err := r.nl.LinkSetAlias(l, bridgeAlias); err != nil {
+		if err := r.own.nl.LinkSetAlias(l, bridgeAlias); err != nil {
 			return fmt.Errorf("mark bridge %s: %w", name, err)
 		}
 	}
 	if br.MulticastSnooping != nil && *br.MulticastSnooping {
-		if err := r.nl.BridgeSetMcastSnoop(l, false); err != nil {
+		if err := r.own.nl.BridgeSetMcastSnoop(l, false); err != nil {
 			return fmt.Errorf("multicast snooping of bridge %s off: %w", name, err)
 		}
 	}
 	if mask := b.GroupForwardMask &^ bridgeMaskRefused; br.GroupFwdMask != nil && *br.GroupFwdMask != mask {
 		change := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Index: br.Index, Name: name}, GroupFwdMask: &mask}
-		if err := r.nl.LinkModify(change); err != nil {
+		if err := r.own.nl.LinkModify(change); err != nil {
 			return fmt.Errorf("group_fwd_mask of bridge %s: %w", name, err)
 		}
 		if err := r.portMasks(b, br.Index); err != nil {
@@ -87,16 +95,16 @@ func (r *round) bridge(b *contract.Bridge) error {
 	if err := noAddresses(name); err != nil {
 		return err
 	}
-	return r.up(l)
+	return r.own.up(l)
 }
 
 // portMasks gives the ports that are there a new mask.
 func (r *round) portMasks(b *contract.Bridge, index int) error {
-	for _, l := range r.snap.byIndex {
+	for _, l := range r.own.byIndex {
 		if l.Attrs().MasterIndex != index {
 			continue
 		}
-		if err := r.nl.LinkSetBRSlaveGroupFwdMask(l, b.GroupForwardMask&^portMaskRefused); err != nil {
+		if err := r.own.nl.LinkSetBRSlaveGroupFwdMask(l, b.GroupForwardMask&^portMaskRefused); err != nil {
 			return fmt.Errorf("group_fwd_mask of port %s: %w", l.Attrs().Name, err)
 		}
 	}
@@ -109,17 +117,17 @@ func (r *round) enslave(l netlink.Link, i *contract.Interface) error {
 		return nil
 	}
 	b := contract.Bridge{Name: i.Bridge}
-	br := r.snap.byName[bridgeName(&b)]
+	br := r.own.byName[bridgeName(&b)]
 	if br == nil {
 		return fmt.Errorf("port %s: there is no bridge %s", i.Name, i.Bridge)
 	}
 	if l.Attrs().MasterIndex != br.Attrs().Index {
-		if err := r.nl.LinkSetMaster(l, br); err != nil {
+		if err := r.own.nl.LinkSetMaster(l, br); err != nil {
 			return fmt.Errorf("port %s of bridge %s: %w", i.Name, i.Bridge, err)
 		}
 		l.Attrs().MasterIndex = br.Attrs().Index
 	}
-	if err := r.nl.LinkSetBRSlaveGroupFwdMask(l, r.masks[i.Bridge]&^portMaskRefused); err != nil {
+	if err := r.own.nl.LinkSetBRSlaveGroupFwdMask(l, r.masks[i.Bridge]&^portMaskRefused); err != nil {
 		return fmt.Errorf("group_fwd_mask of port %s: %w", i.Name, err)
 	}
 	return noAddresses(l.Attrs().Name)

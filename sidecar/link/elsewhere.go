@@ -18,20 +18,27 @@ const (
 	iflaTargetNetNSID = 46
 )
 
-// elsewhere tells whether the device moved the interface to a namespace of its
+// elsewhere reports whether the device moved the interface to a namespace of its
 // own. An interface without a leg leaves no other trace; but every namespace that
 // one was moved to has an id here, by which the kernel lets itself be asked.
 func (r *round) elsewhere(k Key) bool {
-	_, _, found := findElsewhere(k)
+	found := false
+	_ = r.dev.do(func() error { _, _, found = findElsewhere(k); return nil })
 	return found
 }
 
 // removeElsewhere removes an interface without a leg from where the device moved
 // it. What cannot be found is gone.
 func (r *round) removeElsewhere(i *contract.Interface) {
-	nsid, index, found := findElsewhere(KeyOf(i))
+	if err := r.dev.do(func() error { return removeElsewhere(KeyOf(i)) }); err != nil {
+		r.fail(KeyOf(i), err)
+	}
+}
+
+func removeElsewhere(k Key) error {
+	nsid, index, found := findElsewhere(k)
 	if !found {
-		return
+		return nil
 	}
 	req := nl.NewNetlinkRequest(unix.RTM_DELLINK, unix.NLM_F_ACK)
 	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
@@ -39,8 +46,9 @@ func (r *round) removeElsewhere(i *contract.Interface) {
 	req.AddData(msg)
 	req.AddData(nl.NewRtAttr(iflaTargetNetNSID, nl.Uint32Attr(uint32(nsid))))
 	if _, err := req.Execute(unix.NETLINK_ROUTE, 0); err != nil && !gone(err) {
-		r.fail(KeyOf(i), err)
+		return err
 	}
+	return nil
 }
 
 func findElsewhere(k Key) (nsid, index int32, found bool) {

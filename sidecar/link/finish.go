@@ -30,14 +30,15 @@ func (r *round) finish(i *contract.Interface, dev, leg netlink.Link) error {
 	if !fresh && reflect.DeepEqual(old.Spec, *i) {
 		return nil
 	}
-	r.touched = true
+	home := r.home(i)
+	home.touched, r.own.touched = true, true
 	if leg != nil {
-		if err := r.setMTU(leg, i.MTU); err != nil {
+		if err := r.own.setMTU(leg, i.MTU); err != nil {
 			return err
 		}
 	}
 	if dev != nil {
-		if err := r.finishDevice(i, dev, fresh, &old.Spec); err != nil {
+		if err := r.finishDevice(home, i, dev, fresh, &old.Spec); err != nil {
 			return err
 		}
 	}
@@ -45,22 +46,22 @@ func (r *round) finish(i *contract.Interface, dev, leg netlink.Link) error {
 	return nil
 }
 
-func (r *round) finishDevice(i *contract.Interface, dev netlink.Link, fresh bool, old *contract.Interface) error {
-	if err := r.mark(dev, i); err != nil {
+func (r *round) finishDevice(home *place, i *contract.Interface, dev netlink.Link, fresh bool, old *contract.Interface) error {
+	if err := home.mark(dev, i); err != nil {
 		return err
 	}
 	if fresh || old.MTU != i.MTU {
-		if err := r.setMTU(dev, i.MTU); err != nil {
+		if err := home.setMTU(dev, i.MTU); err != nil {
 			return err
 		}
 	}
 	if fresh || old.MAC != i.MAC {
-		if err := r.setMAC(dev, i.MAC); err != nil {
+		if err := home.setMAC(dev, i.MAC); err != nil {
 			return err
 		}
 	}
 	if fresh {
-		if err := TxChecksumOff(dev.Attrs().Name); err != nil {
+		if err := home.txChecksumOff(dev); err != nil {
 			return err
 		}
 	}
@@ -68,26 +69,26 @@ func (r *round) finishDevice(i *contract.Interface, dev netlink.Link, fresh bool
 		return err
 	}
 	if fresh {
-		if err := r.up(dev); err != nil {
+		if err := home.up(dev); err != nil {
 			return err
 		}
 		old = &contract.Interface{}
 	}
-	return r.addresses(dev, i, old)
+	return home.addresses(dev, i, old)
 }
 
-func (r *round) setMTU(l netlink.Link, mtu int) error {
+func (p *place) setMTU(l netlink.Link, mtu int) error {
 	if mtu == 0 || l.Attrs().MTU == mtu {
 		return nil
 	}
-	if err := r.nl.LinkSetMTU(l, mtu); err != nil {
+	if err := p.nl.LinkSetMTU(l, mtu); err != nil {
 		return fmt.Errorf("MTU %d of %s: %w", mtu, l.Attrs().Name, err)
 	}
 	l.Attrs().MTU = mtu
 	return nil
 }
 
-func (r *round) setMAC(l netlink.Link, text string) error {
+func (p *place) setMAC(l netlink.Link, text string) error {
 	if text == "" || l.Attrs().HardwareAddr.String() == text {
 		return nil
 	}
@@ -98,7 +99,7 @@ func (r *round) setMAC(l netlink.Link, text string) error {
 	if slices.Equal(mac, l.Attrs().HardwareAddr) {
 		return nil
 	}
-	if err := r.nl.LinkSetHardwareAddr(l, mac); err != nil {
+	if err := p.nl.LinkSetHardwareAddr(l, mac); err != nil {
 		return fmt.Errorf("MAC address %s of %s: %w", text, l.Attrs().Name, err)
 	}
 	return nil
@@ -106,10 +107,10 @@ func (r *round) setMAC(l netlink.Link, text string) error {
 
 // mark gives the device's end what it is known by: the alias as ifalias and
 // altname, the long name as altname, and the owner's mark.
-func (r *round) mark(l netlink.Link, i *contract.Interface) error {
+func (p *place) mark(l netlink.Link, i *contract.Interface) error {
 	a := l.Attrs()
 	if i.Alias != "" && a.Alias != i.Alias {
-		if err := r.nl.LinkSetAlias(l, i.Alias); err != nil {
+		if err := p.nl.LinkSetAlias(l, i.Alias); err != nil {
 			return fmt.Errorf("ifalias of %s: %w", a.Name, err)
 		}
 	}
@@ -124,27 +125,27 @@ func (r *round) mark(l netlink.Link, i *contract.Interface) error {
 		if alt == a.Name || slices.Contains(a.AltNames, alt) {
 			continue
 		}
-		if err := r.nl.LinkAddAltName(l, alt); err != nil && !errors.Is(err, unix.EEXIST) {
+		if err := p.nl.LinkAddAltName(l, alt); err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("altname %s of %s: %w", alt, a.Name, err)
 		}
 		a.AltNames = append(a.AltNames, alt)
-		r.snap.byAlt[alt] = l
+		p.byAlt[alt] = l
 	}
 	return nil
 }
 
 // addresses adds the addresses of the link, and removes those that an earlier
 // links.json had.
-func (r *round) addresses(l netlink.Link, i, old *contract.Interface) error {
+func (p *place) addresses(l netlink.Link, i, old *contract.Interface) error {
 	for _, pair := range [][2]netip.Prefix{{old.IPv4, i.IPv4}, {old.IPv6, i.IPv6}} {
 		was, is := pair[0], pair[1]
 		if was.IsValid() && was != is {
-			if err := r.nl.AddrDel(l, Addr(was)); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			if err := p.nl.AddrDel(l, Addr(was)); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
 				return fmt.Errorf("remove address %s of %s: %w", was, l.Attrs().Name, err)
 			}
 		}
 		if is.IsValid() && was != is {
-			if err := r.nl.AddrReplace(l, Addr(is)); err != nil {
+			if err := p.nl.AddrReplace(l, Addr(is)); err != nil {
 				return fmt.Errorf("address %s of %s: %w", is, l.Attrs().Name, err)
 			}
 		}

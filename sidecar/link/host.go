@@ -19,7 +19,7 @@ func (r *round) ensureHost(i *contract.Interface) error {
 	if err != nil {
 		return err
 	}
-	dev := r.snap.device(k, name)
+	dev := r.dev.device(k, name)
 	farName := LinuxName("host", i.Host.Interface)
 	far, _ := w.nl.LinkByName(farName)
 	switch {
@@ -31,7 +31,7 @@ func (r *round) ensureHost(i *contract.Interface) error {
 		if dev.Type() == "veth" && dev.Attrs().NetNsID >= 0 {
 			return r.finish(i, dev, nil)
 		}
-		return r.clear(k, name)
+		return r.clear(r.dev, k, name)
 	case far == nil:
 		if r.elsewhere(k) {
 			return nil
@@ -78,7 +78,7 @@ func altNameOfHost(w *hostNS, far netlink.Link, name string) error {
 }
 
 func (r *round) makeHost(i *contract.Interface, name string, w *hostNS) (netlink.Link, error) {
-	if err := r.clear(KeyOf(i), name); err != nil {
+	if err := r.clear(r.dev, KeyOf(i), name); err != nil {
 		return nil, err
 	}
 	r.memory.forget(KeyOf(i).String())
@@ -87,7 +87,7 @@ func (r *round) makeHost(i *contract.Interface, name string, w *hostNS) (netlink
 		return nil, err
 	}
 	veth.PeerNamespace = netlink.NsFd(w.ns)
-	dev, err := r.create(veth)
+	dev, err := r.dev.create(veth)
 	if err != nil {
 		return nil, fmt.Errorf("make %s with %s on the worker: %w", name, i.Host.Interface, err)
 	}

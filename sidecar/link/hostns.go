@@ -9,9 +9,8 @@ import (
 
 // hostNS is the worker's network namespace.
 type hostNS struct {
-	ns  netns.NsHandle
-	nl  *netlink.Handle
-	pod netns.NsHandle
+	ns netns.NsHandle
+	nl *netlink.Handle
 }
 
 // worker opens the worker's namespace for this round.
@@ -23,23 +22,16 @@ func (r *round) worker() (*hostNS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the worker's network namespace %s: %w", r.opts.HostNetNS, err)
 	}
-	pod, err := netns.Get()
-	if err != nil {
-		ns.Close()
-		return nil, fmt.Errorf("open the Pod's network namespace: %w", err)
-	}
 	nl, err := netlink.NewHandleAt(ns)
 	if err != nil {
 		ns.Close()
-		pod.Close()
 		return nil, fmt.Errorf("netlink in the worker's network namespace: %w", err)
 	}
-	r.host = &hostNS{ns: ns, nl: nl, pod: pod}
+	r.host = &hostNS{ns: ns, nl: nl}
 	return r.host, nil
 }
 
 func (h *hostNS) close() {
 	h.nl.Close()
 	h.ns.Close()
-	h.pod.Close()
 }

@@ -48,7 +48,7 @@ func (r *round) ensureLocal(i *contract.Interface) error {
 	}
 	dev, other := r.localEnd(i), r.localEnd(peer)
 	switch {
-	case dev != nil && other != nil && r.snap.Peer(dev) == other:
+	case dev != nil && other != nil && r.dev.Peer(dev) == other:
 		return r.finish(i, dev, nil)
 	case dev != nil && other == nil && dev.Attrs().NetNsID >= 0:
 		return r.finish(i, dev, nil)
@@ -62,11 +62,8 @@ func (r *round) ensureLocal(i *contract.Interface) error {
 
 // localEnd finds one end of a local link: a veth without a leg.
 func (r *round) localEnd(i *contract.Interface) netlink.Link {
-	l := r.snap.device(KeyOf(i), LinuxName(i.Node, i.Name))
-	if l == nil || l.Type() != "veth" {
-		return nil
-	}
-	if peer := r.snap.Peer(l); peer != nil && r.snap.legs[peer.Attrs().Alias] == peer {
+	l := r.dev.device(KeyOf(i), LinuxName(i.Node, i.Name))
+	if l == nil || l.Type() != "veth" || r.legOf(l) != nil {
 		return nil
 	}
 	return l
@@ -77,10 +74,10 @@ func (r *round) makeLocal(i, peer *contract.Interface) error {
 	if name == peerName {
 		return fmt.Errorf("interfaces %s of node %s and %s of node %s would both be %s in one Pod", i.Name, i.Node, peer.Name, peer.Node, name)
 	}
-	if err := r.clear(KeyOf(i), name); err != nil {
+	if err := r.clear(r.dev, KeyOf(i), name); err != nil {
 		return err
 	}
-	if err := r.clear(KeyOf(peer), peerName); err != nil {
+	if err := r.clear(r.dev, KeyOf(peer), peerName); err != nil {
 		return err
 	}
 	// The peer of a request is made first, and the order of the file is that of
@@ -94,10 +91,10 @@ func (r *round) makeLocal(i, peer *contract.Interface) error {
 		return err
 	}
 	veth.PeerHardwareAddr, veth.PeerMTU = near.HardwareAddr, uint32(near.MTU)
-	if _, err := r.create(veth); err != nil {
+	if _, err := r.dev.create(veth); err != nil {
 		return fmt.Errorf("make %s with %s: %w", name, peerName, err)
 	}
-	dev := r.snap.byName[name]
+	dev := r.dev.byName[name]
 	if dev == nil {
 		return fmt.Errorf("make %s with %s: %s exists, and leads elsewhere", name, peerName, peerName)
 	}

@@ -26,7 +26,7 @@ func (r *round) ensureMacvlan(i *contract.Interface) error {
 	if !ok {
 		return fmt.Errorf("macvlan %s: mode %q in links.json is not one that Linux has", i.Name, i.Macvlan.Mode)
 	}
-	dev := r.snap.device(k, name)
+	dev := r.dev.device(k, name)
 	if mv, isMacvlan := dev.(*netlink.Macvlan); isMacvlan {
 		old, known := r.memory.get(k)
 		if mv.Mode == mode && (!known || old.Spec.Macvlan != nil && *old.Spec.Macvlan == *i.Macvlan) {
@@ -36,7 +36,7 @@ func (r *round) ensureMacvlan(i *contract.Interface) error {
 	if dev == nil && r.elsewhere(k) {
 		return nil
 	}
-	if err := r.clear(k, name); err != nil {
+	if err := r.clear(r.dev, k, name); err != nil {
 		return err
 	}
 	w, err := r.worker()
@@ -48,14 +48,14 @@ func (r *round) ensureMacvlan(i *contract.Interface) error {
 		return fmt.Errorf("macvlan %s: the worker's interface %s: %w", i.Name, i.Macvlan.Parent, err)
 	}
 	a := netlink.NewLinkAttrs()
-	a.Name, a.MTU, a.ParentIndex, a.Namespace = name, i.MTU, parent.Attrs().Index, netlink.NsFd(w.pod)
+	a.Name, a.MTU, a.ParentIndex, a.Namespace = name, i.MTU, parent.Attrs().Index, netlink.NsFd(r.dev.fd)
 	if a.HardwareAddr, err = net.ParseMAC(i.MAC); err != nil && i.MAC != "" {
 		return fmt.Errorf("macvlan %s: MAC address %q: %w", i.Name, i.MAC, err)
 	}
 	if err := w.nl.LinkAdd(&netlink.Macvlan{LinkAttrs: a, Mode: mode}); err != nil {
 		return fmt.Errorf("make macvlan %s on %s: %w", i.Name, i.Macvlan.Parent, err)
 	}
-	if dev, err = r.read(name); err != nil {
+	if dev, err = r.dev.read(name); err != nil {
 		return fmt.Errorf("macvlan %s: %w", i.Name, err)
 	}
 	return r.finish(i, dev, nil)

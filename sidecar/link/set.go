@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
 
 // Options say where the interfaces are made.
@@ -24,6 +25,8 @@ type Options struct {
 	// Owner tells this Pod's interfaces on the worker from others': namespace and
 	// name of the Pod.
 	Owner string
+	// Device is the Pod's namespace, which is the device's.
+	Device *nspace.Namespace
 	// Underlay is the name of the Pod's cluster interface, and Source the
 	// addresses that tunnels to outside the lab come from.
 	Underlay string
@@ -37,7 +40,7 @@ type State struct {
 	Key  Key
 	Kind string
 	// Name, Index, Carrier and Up are the device's end, as long as it is in the
-	// Pod's own namespace; Elsewhere tells that the device moved it.
+	// Pod's namespace; Elsewhere reports that the device moved it.
 	Name      string
 	Index     int
 	Carrier   bool
@@ -55,24 +58,68 @@ type State struct {
 // Set keeps the data interfaces of a Pod.
 type Set struct {
 	opts   Options
-	nl     *netlink.Handle
+	own    nets
+	dev    nets
 	memory *memory
 	remote map[string]remoteAddr
 }
 
-// NewSet works in the handle's network namespace, which must be the caller's.
-func NewSet(nl *netlink.Handle, opts Options) *Set {
-	return &Set{opts: opts, nl: nl, memory: loadMemory(opts.StateFile), remote: map[string]remoteAddr{}}
+// nets is a network namespace with a way to change it.
+type nets struct {
+	nl *netlink.Handle
+	do func(func() error) error
+	fd int
+}
+
+// NewSet works between the handle's network namespace, own, which must be the
+// caller's, and the device's.
+func NewSet(nl *netlink.Handle, own *nspace.Namespace, device *netlink.Handle, opts Options) *Set {
+	here := func(f func() error) error { return f() }
+	return &Set{
+		opts: opts, own: nets{nl, here, own.FD()}, dev: nets{device, opts.Device.Do, opts.Device.FD()},
+		memory: loadMemory(opts.StateFile), remote: map[string]remoteAddr{},
+	}
+}
+
+// look takes the picture of a namespace; other is the one that its veths lead to.
+func (n nets) look(other nets) (*place, error) {
+	id, err := PeerID(n.nl, other.fd)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := Read(n.nl)
+	if err != nil {
+		return nil, err
+	}
+	return &place{Snapshot: snap, nl: n.nl, do: n.do, fd: n.fd, peer: id}, nil
+}
+
+// PeerID returns the number by which a handle's namespace knows another one, and
+// gives it one first where there is none.
+func PeerID(nl *netlink.Handle, fd int) (int, error) {
+	const auto = -1
+	if err := nl.SetNetNsIdByFd(fd, auto); err != nil && !errors.Is(err, unix.EEXIST) {
+		return 0, fmt.Errorf("number a network namespace: %w", err)
+	}
+	id, err := nl.GetNetNsIdByFd(fd)
+	if err != nil {
+		return 0, fmt.Errorf("number of a network namespace: %w", err)
+	}
+	return id, nil
 }
 
 // Apply makes the kernel agree with the document and tells the state of every
 // interface in its order. It goes on after a failure, which is in the state.
 func (s *Set) Apply(ctx context.Context, want []contract.Interface, bridges []contract.Bridge) ([]State, error) {
-	snap, err := Read(s.nl)
+	own, err := s.own.look(s.dev)
 	if err != nil {
 		return nil, err
 	}
-	r := &round{Set: s, ctx: ctx, snap: snap, masks: map[string]uint16{}, errs: map[Key]error{}, want: map[string]*contract.Interface{}}
+	dev, err := s.dev.look(s.own)
+	if err != nil {
+		return nil, err
+	}
+	r := &round{Set: s, ctx: ctx, own: own, dev: dev, masks: map[string]uint16{}, errs: map[Key]error{}, want: map[string]*contract.Interface{}}
 	defer r.close()
 	for i := range want {
 		r.want[KeyOf(&want[i]).String()] = &want[i]
@@ -95,15 +142,14 @@ func (s *Set) Apply(ctx context.Context, want []contract.Interface, bridges []co
 // round is one pass over the document.
 type round struct {
 	*Set
-	ctx   context.Context
-	snap  *Snapshot
-	want  map[string]*contract.Interface
-	masks map[string]uint16
-	errs  map[Key]error
+	ctx context.Context
+	// own and dev are the sidecar's namespace and the device's.
+	own, dev *place
+	want     map[string]*contract.Interface
+	masks    map[string]uint16
+	errs     map[Key]error
 	// host is the worker's namespace, opened on demand.
 	host *hostNS
-	// touched tells that something was changed, so that the snapshot is old.
-	touched bool
 }
 
 func (r *round) close() {
@@ -168,21 +214,23 @@ func (r *round) removeUnwanted() {
 	for _, i := range r.want {
 		wantAlt[ownerAlt(KeyOf(i))] = i
 	}
-	for _, l := range slices.Clone(r.snap.links) {
-		a := l.Attrs()
-		if r.snap.byIndex[a.Index] == nil {
-			continue
-		}
-		if strings.HasPrefix(a.Name, Prefix) {
-			if strings.HasPrefix(a.Alias, aliasPrefix) && !r.wantsLeg(a.Alias, a.Name) {
-				r.delete(l)
+	for _, p := range []*place{r.own, r.dev} {
+		for _, l := range slices.Clone(p.links) {
+			a := l.Attrs()
+			if p.byIndex[a.Index] != l {
+				continue // gone with another one
 			}
-			continue
-		}
-		for _, alt := range a.AltNames {
-			if strings.HasPrefix(alt, ownerAltPrefix) && wantAlt[alt] == nil {
-				r.delete(l)
-				break
+			if p == r.own && strings.HasPrefix(a.Name, Prefix) {
+				if strings.HasPrefix(a.Alias, aliasPrefix) && !r.wantsLeg(a.Alias) {
+					r.delete(p, l)
+				}
+				continue
+			}
+			for _, alt := range a.AltNames {
+				if i := wantAlt[alt]; strings.HasPrefix(alt, ownerAltPrefix) && (i == nil || r.home(i) != p) {
+					r.delete(p, l)
+					break
+				}
 			}
 		}
 	}
@@ -197,7 +245,7 @@ func (r *round) removeUnwanted() {
 
 // wantsLeg tells whether the helper still has a use: its interface is wanted and
 // of a kind that has such a helper.
-func (r *round) wantsLeg(alias, name string) bool {
+func (r *round) wantsLeg(alias string) bool {
 	i := r.want[strings.TrimSuffix(alias, tunnelMark)]
 	if i == nil {
 		return false
@@ -212,64 +260,4 @@ func (r *round) wantsLeg(alias, name string) bool {
 		return true
 	}
 	return i.VXLAN != nil && i.Stitch
-}
-
-// delete removes an interface and, for a veth, what goes with it.
-func (r *round) delete(l netlink.Link) {
-	r.touched = true
-	if err := r.nl.LinkDel(l); err != nil && !gone(err) {
-		r.fail(Key{Name: l.Attrs().Name}, fmt.Errorf("remove %s: %w", l.Attrs().Name, err))
-		return
-	}
-	if l.Type() == "veth" {
-		if peer := r.snap.Peer(l); peer != nil {
-			r.snap.remove(peer)
-		}
-	}
-	r.snap.remove(l)
-}
-
-// gone tells that what was to be removed or read is no longer there.
-func gone(err error) bool {
-	var notFound netlink.LinkNotFoundError
-	return errors.As(err, &notFound) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT)
-}
-
-// create makes an interface, reads it back and takes it, and a veth's other end,
-// into the snapshot. One that came into being meanwhile is taken as it is.
-func (r *round) create(l netlink.Link) (netlink.Link, error) {
-	if err := r.nl.LinkAdd(l); err != nil && !errors.Is(err, unix.EEXIST) {
-		return nil, err
-	}
-	return r.read(l.Attrs().Name)
-}
-
-// read takes an interface, and a veth's other end, into the snapshot.
-func (r *round) read(name string) (netlink.Link, error) {
-	r.touched = true
-	got, err := r.nl.LinkByName(name)
-	if err != nil {
-		return nil, err
-	}
-	r.snap.add(got)
-	if a := got.Attrs(); got.Type() == "veth" && a.NetNsID < 0 && a.ParentIndex != 0 {
-		peer, err := r.nl.LinkByIndex(a.ParentIndex)
-		if err != nil {
-			return nil, err
-		}
-		r.snap.add(peer)
-	}
-	return got, nil
-}
-
-func (r *round) up(l netlink.Link) error {
-	if l.Attrs().RawFlags&unix.IFF_UP != 0 {
-		return nil
-	}
-	r.touched = true
-	if err := r.nl.LinkSetUp(l); err != nil {
-		return fmt.Errorf("set %s up: %w", l.Attrs().Name, err)
-	}
-	l.Attrs().RawFlags |= unix.IFF_UP
-	return nil
 }

@@ -14,29 +14,32 @@ func MgmtLeg(i *contract.Interface) string { return helper('g', KeyOf(i)) }
 
 // states reads what the interfaces have become.
 func (r *round) states(want []contract.Interface) ([]State, error) {
-	snap := r.snap
-	if r.touched {
-		var err error
-		if snap, err = Read(r.nl); err != nil {
+	for _, p := range []*place{r.own, r.dev} {
+		if !p.touched {
+			continue
+		}
+		snap, err := Read(p.nl)
+		if err != nil {
 			return nil, err
 		}
+		p.Snapshot = snap
 	}
 	states := make([]State, len(want))
 	for n := range want {
-		states[n] = r.state(snap, &want[n])
+		states[n] = r.state(&want[n])
 	}
 	return states, nil
 }
 
-func (r *round) state(snap *Snapshot, i *contract.Interface) State {
+func (r *round) state(i *contract.Interface) State {
 	k := KeyOf(i)
 	s := State{Key: k, Kind: kindOf(i), MTU: i.MTU, MAC: i.MAC, Err: r.errs[k]}
 	var dev netlink.Link
-	if leg := snap.legs[k.String()]; leg != nil {
+	if leg := r.own.legs[k.String()]; leg != nil {
 		s.Leg, s.LegIndex = leg.Attrs().Name, leg.Attrs().Index
-		dev = snap.Peer(leg)
+		dev = r.device(leg)
 	} else {
-		dev = snap.device(k, LinuxName(i.Node, i.Name))
+		dev = r.home(i).device(k, LinuxName(i.Node, i.Name))
 	}
 	if dev == nil {
 		s.Elsewhere = s.Err == nil

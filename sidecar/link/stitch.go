@@ -25,32 +25,32 @@ func (r *round) ensureStitch(i *contract.Interface) error {
 	if err != nil {
 		return err
 	}
-	return Join(r.nl, r.snap.byName[leg], tunnel)
+	return Join(r.own.nl, r.own.byName[leg], tunnel)
 }
 
 func (r *round) stitchTunnel(i *contract.Interface, k Key, name string) (netlink.Link, error) {
-	want, err := r.tunnel(i, name)
+	want, err := r.tunnel(i, name, r.own)
 	if err != nil {
 		return nil, err
 	}
-	l := r.snap.byName[name]
+	l := r.own.byName[name]
 	if have, ok := l.(*netlink.Vxlan); !ok || !sameTunnel(have, want) {
 		if l != nil {
-			r.delete(l)
+			r.delete(r.own, l)
 		}
-		if l, err = r.create(want); err != nil {
+		if l, err = r.own.create(want); err != nil {
 			return nil, fmt.Errorf("make VXLAN %s to %s: %w", name, i.VXLAN.Remote, err)
 		}
 	}
 	if alias := k.String() + tunnelMark; l.Attrs().Alias != alias && len(alias) <= maxAlias {
-		if err := r.nl.LinkSetAlias(l, alias); err != nil {
+		if err := r.own.nl.LinkSetAlias(l, alias); err != nil {
 			return nil, fmt.Errorf("mark %s: %w", name, err)
 		}
 	}
 	if err := noAddresses(name); err != nil {
 		return nil, err
 	}
-	return l, r.up(l)
+	return l, r.own.up(l)
 }
 
 // Join sends what comes in at one interface out at the other, both ways, whatever

@@ -25,12 +25,12 @@ const (
 // and it is the device's business; deleted, and the leg is gone too.
 func (r *round) ensureLegged(i *contract.Interface, leg string, mode legMode) error {
 	k := KeyOf(i)
-	l := r.snap.legs[k.String()]
+	l := r.own.legs[k.String()]
 	if l == nil {
 		l = r.unmarkedLeg(leg)
 	}
 	if l != nil && l.Type() != "veth" {
-		r.delete(l)
+		r.delete(r.own, l)
 		l = nil
 	}
 	if l == nil {
@@ -43,29 +43,29 @@ func (r *round) ensureLegged(i *contract.Interface, leg string, mode legMode) er
 	if err := r.nameLeg(l, k, leg); err != nil {
 		return err
 	}
-	if err := r.finish(i, r.snap.Peer(l), l); err != nil {
+	if err := r.finish(i, r.device(l), l); err != nil {
 		return err
 	}
 	if mode == legUp {
-		return r.up(l)
+		return r.own.up(l)
 	}
 	return nil
 }
 
 // unmarkedLeg finds a leg that a kill kept from being marked.
 func (r *round) unmarkedLeg(name string) netlink.Link {
-	if l := r.snap.byName[name]; l != nil && l.Attrs().Alias == "" {
+	if l := r.own.byName[name]; l != nil && l.Attrs().Alias == "" {
 		return l
 	}
 	return nil
 }
 
 func (r *round) makeLegged(i *contract.Interface, leg string) (netlink.Link, error) {
-	k, name := KeyOf(i), LinuxName(i.Node, i.Name)
-	if err := r.clear(k, name); err != nil {
+	k, name, home := KeyOf(i), LinuxName(i.Node, i.Name), r.home(i)
+	if err := r.clear(home, k, name); err != nil {
 		return nil, err
 	}
-	if old := r.snap.byName[leg]; old != nil {
+	if old := r.own.byName[leg]; old != nil {
 		if err := r.setAside(old); err != nil {
 			return nil, err
 		}
@@ -74,11 +74,15 @@ func (r *round) makeLegged(i *contract.Interface, leg string) (netlink.Link, err
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.create(veth); err != nil {
+	if home != r.own {
+		veth.PeerNamespace = netlink.NsFd(r.own.fd)
+	}
+	dev, err := home.create(veth)
+	if err != nil {
 		return nil, fmt.Errorf("make %s with leg %s: %w", name, leg, err)
 	}
-	l := r.snap.byName[leg]
-	if l == nil {
+	l, err := r.own.read(leg)
+	if err != nil || r.device(l) != dev && home != r.own {
 		return nil, fmt.Errorf("make %s: %s exists, and its other end is not %s", name, name, leg)
 	}
 	return l, nil
@@ -101,16 +105,16 @@ func vethOf(i *contract.Interface, name, peer string) (*netlink.Veth, error) {
 
 // clear makes room for an interface of that name: what was ours is removed, what
 // is not stays and is an error.
-func (r *round) clear(k Key, name string) error {
-	if old := r.snap.byAlt[ownerAlt(k)]; old != nil {
-		r.delete(old)
+func (r *round) clear(p *place, k Key, name string) error {
+	if old := p.byAlt[ownerAlt(k)]; old != nil {
+		r.delete(p, old)
 	}
-	old := r.snap.byName[name]
+	old := p.byName[name]
 	if old == nil {
 		return nil
 	}
 	if ours(old) {
-		r.delete(old)
+		r.delete(p, old)
 		return nil
 	}
 	return fmt.Errorf("there is an interface %s already, a %s that is not the lab's", name, old.Type())
@@ -131,12 +135,12 @@ func ours(l netlink.Link) bool {
 func (r *round) nameLeg(l netlink.Link, k Key, name string) error {
 	a := l.Attrs()
 	if a.Name != name {
-		if old := r.snap.byName[name]; old != nil {
+		if old := r.own.byName[name]; old != nil {
 			if err := r.setAside(old); err != nil {
 				return err
 			}
 		}
-		if err := r.rename(l, name); err != nil {
+		if err := r.own.rename(l, name); err != nil {
 			return err
 		}
 	}
@@ -147,34 +151,22 @@ func (r *round) nameLeg(l netlink.Link, k Key, name string) error {
 	if err := Quiet(name); err != nil {
 		return err
 	}
-	if err := r.nl.LinkSetAlias(l, k.String()); err != nil {
+	if err := r.own.nl.LinkSetAlias(l, k.String()); err != nil {
 		return fmt.Errorf("mark leg %s: %w", name, err)
 	}
 	a.Alias = k.String()
-	r.snap.legs[a.Alias] = l
-	r.touched = true
+	r.own.legs[a.Alias] = l
+	r.own.touched = true
 	return nil
 }
 
 // setAside renames a leg that is in the way of another, until its own turn.
 func (r *round) setAside(l netlink.Link) error {
 	if l.Attrs().Alias == "" {
-		r.delete(l)
+		r.delete(r.own, l)
 		return nil
 	}
-	return r.rename(l, fmt.Sprintf("%st%d", Prefix, l.Attrs().Index))
-}
-
-func (r *round) rename(l netlink.Link, name string) error {
-	a := l.Attrs()
-	if err := Rename(r.nl, l, name); err != nil {
-		return err
-	}
-	r.touched = true
-	delete(r.snap.byName, a.Name)
-	a.Name = name
-	r.snap.byName[name] = l
-	return nil
+	return r.own.rename(l, fmt.Sprintf("%st%d", Prefix, l.Attrs().Index))
 }
 
 // Rename gives an interface another name. Kernels before 6.2 refuse that for one

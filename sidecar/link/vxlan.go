@@ -2,12 +2,14 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
@@ -28,18 +30,24 @@ const (
 // ensureVXLAN keeps a tunnel to outside the lab: the device's interface itself,
 // or the far half of a stitched one.
 func (r *round) ensureVXLAN(i *contract.Interface, k Key, name string) error {
-	dev := r.snap.device(k, name)
+	dev := r.dev.device(k, name)
 	if dev == nil && r.elsewhere(k) {
 		return nil
 	}
-	want, err := r.tunnel(i, name)
+	// By an interface that the device has, the tunnel is the device's; else it
+	// takes the Pod's way out, which is in the sidecar's namespace.
+	from := r.own
+	if r.dev.byName[i.VXLAN.Parent] != nil {
+		from = r.dev
+	}
+	want, err := r.tunnel(i, name, from)
 	if err != nil {
 		return err
 	}
 	if have, ok := dev.(*netlink.Vxlan); ok && sameTunnel(have, want) {
 		return r.finish(i, dev, nil)
 	}
-	if err := r.clear(k, name); err != nil {
+	if err := r.clear(r.dev, k, name); err != nil {
 		return err
 	}
 	if i.MAC != "" {
@@ -48,14 +56,21 @@ func (r *round) ensureVXLAN(i *contract.Interface, k Key, name string) error {
 		}
 	}
 	want.MTU = i.MTU
-	if dev, err = r.create(want); err != nil {
+	if from == r.own {
+		want.Namespace = netlink.NsFd(r.dev.fd)
+	}
+	if err := from.nl.LinkAdd(want); err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("make VXLAN %s to %s: %w", name, i.VXLAN.Remote, err)
+	}
+	if dev, err = r.dev.read(name); err != nil {
 		return fmt.Errorf("make VXLAN %s to %s: %w", name, i.VXLAN.Remote, err)
 	}
 	return r.finish(i, dev, nil)
 }
 
-// tunnel is the VXLAN device that the link wants.
-func (r *round) tunnel(i *contract.Interface, name string) (*netlink.Vxlan, error) {
+// tunnel is the VXLAN device that the link wants, with its outer side in a
+// namespace.
+func (r *round) tunnel(i *contract.Interface, name string, from *place) (*netlink.Vxlan, error) {
 	remote, err := r.resolve(i.VXLAN.Remote)
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: far end of its VXLAN, %s: %w", i.Name, i.VXLAN.Remote, err)
@@ -69,9 +84,9 @@ func (r *round) tunnel(i *contract.Interface, name string) (*netlink.Vxlan, erro
 	v := &netlink.Vxlan{LinkAttrs: a, VxlanId: i.VXLAN.VNI, Group: remote.AsSlice(), Port: i.VXLAN.DstPort, Learning: true}
 	// A tunnel whose parent the Pod does not have goes the way of the Pod's own
 	// traffic: the topology's name is one of the machine that containerlab runs on.
-	parent := r.snap.byName[parentName]
+	parent := from.byName[parentName]
 	if parent == nil {
-		parent = r.snap.byName[r.opts.Underlay]
+		parent = from.byName[r.opts.Underlay]
 	}
 	if parent == nil {
 		return v, nil

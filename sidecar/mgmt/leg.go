@@ -26,40 +26,51 @@ func (m *Router) legAlias() string {
 const legMark = "c9s-mgmt "
 
 // ensureLeg has eth0 and the leg. As with every leg, its being there says that
-// the device has eth0, wherever that is and whatever it is called. dev is eth0,
-// nil where it is in another namespace.
-func (m *Router) ensureLeg(snap *link.Snapshot) (leg, dev netlink.Link, err error) {
+// the device has eth0, wherever that is and whatever it is called.
+func (m *Router) ensureLeg(snap *link.Snapshot) (leg netlink.Link, err error) {
 	end := LegName
 	if len(m.bridged) > 0 {
 		end = portName
 	}
 	veth, err := m.vethEnd(snap, end)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	leg = veth
 	if end == portName {
 		if leg, err = m.ensureBridge(snap, veth); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	} else if veth.Attrs().MasterIndex != 0 {
 		if err := m.nl.LinkSetNoMaster(veth); err != nil {
-			return nil, nil, fmt.Errorf("%s out of its bridge: %w", veth.Attrs().Name, err)
+			return nil, fmt.Errorf("%s out of its bridge: %w", veth.Attrs().Name, err)
 		}
 	}
 	for _, l := range []netlink.Link{veth, leg} {
 		if l.Attrs().RawFlags&unix.IFF_UP == 0 {
 			if err := m.nl.LinkSetUp(l); err != nil {
-				return nil, nil, fmt.Errorf("set %s up: %w", l.Attrs().Name, err)
+				return nil, fmt.Errorf("set %s up: %w", l.Attrs().Name, err)
 			}
 		}
 	}
-	if a := veth.Attrs(); a.NetNsID < 0 {
-		if dev, err = m.nl.LinkByIndex(a.ParentIndex); err != nil {
-			return nil, nil, fmt.Errorf("the other end of %s: %w", a.Name, err)
-		}
+	return leg, nil
+}
+
+// eth0 is the other end of the leg, nil where the device moved it to a namespace of
+// its own.
+func (m *Router) eth0(veth netlink.Link) (netlink.Link, error) {
+	id, err := link.PeerID(m.nl, m.device.FD())
+	if err != nil {
+		return nil, err
 	}
-	return leg, dev, nil
+	if veth.Attrs().NetNsID != id {
+		return nil, nil
+	}
+	dev, err := m.nlDevice.LinkByIndex(veth.Attrs().ParentIndex)
+	if err != nil {
+		return nil, fmt.Errorf("the other end of %s: %w", veth.Attrs().Name, err)
+	}
+	return dev, nil
 }
 
 // vethEnd has the veth pair, with our end called end.
@@ -90,13 +101,18 @@ func (m *Router) vethEnd(snap *link.Snapshot, end string) (netlink.Link, error) 
 	}
 	// Unmarked, its making was interrupted; marked otherwise, its addresses are
 	// old. In a namespace of the device's own they are the device's.
-	if alias := veth.Attrs().Alias; alias != m.legAlias() && snap.Peer(veth) != nil {
-		if err := m.dropOld(snap.Peer(veth), alias); err != nil {
-			return nil, err
-		}
-		return veth, m.finishEth0(veth)
+	alias := veth.Attrs().Alias
+	if alias == m.legAlias() {
+		return veth, nil
 	}
-	return veth, nil
+	dev, err := m.eth0(veth)
+	if err != nil || dev == nil {
+		return veth, err
+	}
+	if err := m.dropOld(dev, alias); err != nil {
+		return nil, err
+	}
+	return veth, m.finishEth0(veth, dev)
 }
 
 func (m *Router) dropOld(dev netlink.Link, alias string) error {
@@ -105,7 +121,7 @@ func (m *Router) dropOld(dev netlink.Link, alias string) error {
 		if err != nil || p == m.mgmt.IPv4 || p == m.mgmt.IPv6 {
 			continue
 		}
-		if err := m.nl.AddrDel(dev, link.Addr(p)); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+		if err := m.nlDevice.AddrDel(dev, link.Addr(p)); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
 			return fmt.Errorf("remove address %s of %s: %w", p, dev.Attrs().Name, err)
 		}
 	}
@@ -127,7 +143,7 @@ func (m *Router) flushLeg(l netlink.Link) error {
 }
 
 func (m *Router) makeEth0(end string) (netlink.Link, error) {
-	if old, err := m.nl.LinkByName(m.mgmt.Interface); err == nil {
+	if old, err := m.nlDevice.LinkByName(m.mgmt.Interface); err == nil {
 		return nil, fmt.Errorf("there is an interface %s already, a %s that is not the lab's", m.mgmt.Interface, old.Type())
 	}
 	a := netlink.NewLinkAttrs()
@@ -137,54 +153,54 @@ func (m *Router) makeEth0(end string) (netlink.Link, error) {
 		return nil, fmt.Errorf("MAC address %q of %s in links.json: %w", m.mgmt.MAC, m.mgmt.Interface, err)
 	}
 	a.HardwareAddr = mac
-	if err := m.nl.LinkAdd(&netlink.Veth{LinkAttrs: a, PeerName: end, PeerMTU: uint32(m.mgmt.MTU)}); err != nil {
+	if err := m.nlDevice.LinkAdd(&netlink.Veth{LinkAttrs: a, PeerName: end, PeerMTU: uint32(m.mgmt.MTU), PeerNamespace: netlink.NsFd(m.own)}); err != nil {
 		return nil, fmt.Errorf("make %s: %w", m.mgmt.Interface, err)
 	}
 	leg, err := m.nl.LinkByName(end)
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", m.mgmt.Interface, err)
 	}
-	return leg, m.finishEth0(leg)
+	dev, err := m.nlDevice.LinkByName(m.mgmt.Interface)
+	if err != nil {
+		return nil, fmt.Errorf("make %s: %w", m.mgmt.Interface, err)
+	}
+	return leg, m.finishEth0(leg, dev)
 }
 
 // finishEth0 gives eth0 its addresses and the default routes that a container has
 // in containerlab, once: later they are the device's.
-func (m *Router) finishEth0(leg netlink.Link) error {
-	name := m.mgmt.Interface
-	dev, err := m.nl.LinkByIndex(leg.Attrs().ParentIndex)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	for _, l := range []string{name, leg.Attrs().Name} {
-		if err := link.TxChecksumOff(l); err != nil {
+func (m *Router) finishEth0(leg, dev netlink.Link) error {
+	name := dev.Attrs().Name
+	err := errors.Join(link.TxChecksumOff(leg.Attrs().Name), m.device.Do(func() error {
+		if err := link.TxChecksumOff(name); err != nil || !m.mgmt.IPv6.IsValid() {
 			return err
 		}
-	}
+		return link.SetSysctl("0", "net", "ipv6", "conf", name, "disable_ipv6")
+	}))
 	if m.mgmt.IPv6.IsValid() {
-		err := errors.Join(
-			link.SetSysctl("0", "net", "ipv6", "conf", name, "disable_ipv6"),
-			// The router speaks at once: nobody else has its link-local address.
-			link.SetSysctl("0", "net", "ipv6", "conf", leg.Attrs().Name, "accept_dad"))
-		if err != nil {
-			return err
-		}
+		// The router speaks at once: nobody else has its link-local address.
+		err = errors.Join(err, link.SetSysctl("0", "net", "ipv6", "conf", leg.Attrs().Name, "accept_dad"))
 	}
-	for _, l := range []netlink.Link{leg, dev} {
-		if err := m.nl.LinkSetUp(l); err != nil {
-			return fmt.Errorf("set %s up: %w", l.Attrs().Name, err)
-		}
+	if err != nil {
+		return err
+	}
+	if err := m.nl.LinkSetUp(leg); err != nil {
+		return fmt.Errorf("set %s up: %w", leg.Attrs().Name, err)
+	}
+	if err := m.nlDevice.LinkSetUp(dev); err != nil {
+		return fmt.Errorf("set %s up: %w", name, err)
 	}
 	for _, p := range []netip.Prefix{m.mgmt.IPv4, m.mgmt.IPv6} {
 		if !p.IsValid() {
 			continue
 		}
-		if err := m.nl.AddrReplace(dev, link.Addr(p)); err != nil {
+		if err := m.nlDevice.AddrReplace(dev, link.Addr(p)); err != nil {
 			return fmt.Errorf("address %s of %s: %w", p, name, err)
 		}
 	}
 	for _, n := range m.networks() {
 		def := &netlink.Route{LinkIndex: dev.Attrs().Index, Table: unix.RT_TABLE_MAIN, Dst: defaultOf(n.gateway), Gw: n.gateway.AsSlice()}
-		if err := addRoute(m.nl, def); err != nil {
+		if err := addRoute(m.nlDevice, def); err != nil {
 			return err
 		}
 	}
@@ -231,5 +247,5 @@ func (m *Router) ensureBridge(snap *link.Snapshot, veth netlink.Link) (netlink.L
 			return nil, fmt.Errorf("port %s of bridge %s: %w", name, LegName, err)
 		}
 	}
-	return br, link.Quiet(portName)
+	return br, errors.Join(link.Quiet(portName), link.PassBridged())
 }

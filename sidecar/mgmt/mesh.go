@@ -37,9 +37,6 @@ const (
 	overheadV6 = 40 + 8 + 8 + 14
 )
 
-// maxLearned bounds the forwarding entries; a lab has at most so many Pods.
-const maxLearned = 16384
-
 // MTU of the mesh for an underlay of mtu bytes.
 func (m *Mesh) MTU(mtu int) int {
 	if m.ip.Is4() {
@@ -70,17 +67,14 @@ func (m *Mesh) Ensure(snap *link.Snapshot, underlay netlink.Link) (netlink.Link,
 		VtepDevIndex: underlay.Attrs().Index,
 		SrcAddr:      m.ip.AsSlice(),
 		Port:         contract.MgmtPort,
-		// A peer that comes back under another address is followed by its first
-		// packet. Forwarding entries age by themselves.
-		Learning: true,
-		Age:      int(fdbAge.Seconds()),
-		Limit:    maxLearned,
-		L2miss:   true,
+		// Peers makes the entries; one that is not used ages by itself.
+		Age:    int(fdbAge.Seconds()),
+		L2miss: true,
 	}
 	want.Name, want.MTU, want.HardwareAddr = MeshName, mtu, MAC(m.pod)
 	l := snap.ByName(MeshName)
 	have, ok := l.(*netlink.Vxlan)
-	if l != nil && !(ok && have.VxlanId == want.VxlanId && have.VtepDevIndex == want.VtepDevIndex &&
+	if l != nil && !(ok && !have.Learning && have.VxlanId == want.VxlanId && have.VtepDevIndex == want.VtepDevIndex &&
 		have.Port == want.Port && have.SrcAddr.Equal(want.SrcAddr) && have.HardwareAddr.String() == want.HardwareAddr.String()) {
 		if err := m.nl.LinkDel(l); err != nil {
 			return nil, fmt.Errorf("remove %s: %w", MeshName, err)
@@ -116,17 +110,13 @@ func (m *Mesh) Ensure(snap *link.Snapshot, underlay netlink.Link) (netlink.Link,
 	return l, nil
 }
 
-// sysctls make neighbour resolution quick: the first question is seen by the
-// sidecar, which answers it, and peers in use are asked every 10 to 30 seconds.
+// sysctls make neighbour resolution quick: the sidecar answers the first question.
 func (m *Mesh) sysctls() error {
 	var errs []error
 	for _, family := range []string{"ipv4", "ipv6"} {
 		for key, value := range map[string]string{
-			"retrans_time_ms":        "500",
-			"base_reachable_time_ms": "20000",
-			"delay_first_probe_time": "1",
-			"ucast_solicit":          "2",
-			"mcast_solicit":          "4",
+			"retrans_time_ms": "500",
+			"mcast_solicit":   "4",
 		} {
 			errs = append(errs, link.SetSysctl(value, "net", family, "neigh", MeshName, key))
 		}

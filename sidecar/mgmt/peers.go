@@ -1,10 +1,10 @@
 package mgmt
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -12,55 +12,77 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire"
 )
 
-// fdbAge is how long a forwarding entry outlives its last use.
-const fdbAge = 5 * time.Minute
-
-// askPatience is for one search of a peer; askAgain is the time between two of
-// the same peer.
 const (
-	askPatience = 4 * time.Second
-	askAgain    = 400 * time.Millisecond
+	// fdbAge is how long a forwarding entry outlives its last use.
+	fdbAge = 5 * time.Minute
+	// adoptAge is how long the entries of an earlier process are believed without a
+	// session.
+	adoptAge = 5 * time.Second
 )
 
-// Resolver finds Pods.
-type Resolver interface {
-	Lookup(ctx context.Context, pod string) ([]netip.Addr, error)
-	Forget(pod string)
+// GuardName is the nftables table that keeps strangers from the mesh.
+const GuardName = "c9s-mesh"
+
+// Sessions say where the lab's Pods are, each from itself and proven.
+type Sessions interface {
+	SetLab(pods map[string]bool)
+	Keep(pods map[string]bool)
+	Peers() []wire.Peer
 }
 
-// Peers gives the mesh its entries: one neighbour and one forwarding entry for
-// each peer that is talked to, when it is. The kernel's own question for a
-// neighbour, which would be broadcast and so goes nowhere, is what asks for one.
+// Peers gives the mesh its entries: neighbours and one forwarding entry for each peer
+// that is talked to. The kernel's own question for a neighbour, which would be
+// broadcast and so goes nowhere, is what asks for one. Where a peer is, and that it is
+// there, its session tells; without one it has no entries. Nothing is learned from what
+// the mesh carries, and nobody without a session may send by it.
 type Peers struct {
-	nl       *netlink.Handle
-	pod      string
-	v4       bool
-	resolver Resolver
-	log      *slog.Logger
+	nl  *netlink.Handle
+	pod string
+	vni uint32
+	v4  bool
+	log *slog.Logger
 
-	mu     sync.Mutex
-	mesh   int
-	pods   map[netip.Addr]string
-	macs   map[string]string
-	active map[string]*peer
-	asked  map[string]time.Time
-	stop   func()
+	mu       sync.Mutex
+	guard    wire.Guard
+	sessions Sessions
+	mesh     int
+	since    time.Time
+	pods     map[netip.Addr]string
+	macs     map[string]string
+	active   map[string]*peer
+	stop     func()
 }
 
-// peer is one that was talked to.
+// peer is one that is talked to.
 type peer struct {
+	// remote is where its forwarding entry leads, not valid for none.
 	remote netip.Addr
-	addrs  map[netip.Addr]bool
+	// addrs are the management addresses that the kernel asked for.
+	addrs map[netip.Addr]bool
+	asked time.Time
+	// adopted: its entries are those of an earlier process.
+	adopted bool
 }
 
-// NewPeers is for the Pod of that name, whose underlay is of the address's family.
-func NewPeers(nl *netlink.Handle, pod string, ip netip.Addr, resolver Resolver, log *slog.Logger) *Peers {
+// NewPeers returns the peers of the Pod of that name, whose mesh is of the lab and whose
+// underlay is of the address's family.
+func NewPeers(nl *netlink.Handle, lab, pod string, ip netip.Addr, log *slog.Logger) *Peers {
 	return &Peers{
-		nl: nl, pod: pod, v4: ip.Is4(), resolver: resolver, log: log,
-		pods: map[netip.Addr]string{}, macs: map[string]string{}, active: map[string]*peer{}, asked: map[string]time.Time{},
+		nl: nl, pod: pod, vni: uint32(VNI(lab)), v4: ip.Is4(), log: log, guard: wire.Guard{Table: GuardName, Port: contract.MgmtPort},
+		pods: map[netip.Addr]string{}, macs: map[string]string{}, active: map[string]*peer{},
 	}
+}
+
+// Guard has the table that keeps strangers away. It comes before the mesh.
+func (p *Peers) Guard() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.guard.Close()
 }
 
 // SetDirectory takes the lab's management addresses, each with its Pod.
@@ -71,11 +93,43 @@ func (p *Peers) SetDirectory(pods map[netip.Addr]string) {
 	for _, pod := range pods {
 		p.macs[MAC(pod).String()] = pod
 	}
-	for pod := range p.active {
-		if _, ok := p.macs[MAC(pod).String()]; !ok {
-			delete(p.active, pod)
-		}
+	p.setLab()
+}
+
+// setLab tells the sessions of the lab's Pods.
+func (p *Peers) setLab() {
+	if p.sessions == nil {
+		return
 	}
+	lab := map[string]bool{}
+	for _, pod := range p.macs {
+		lab[pod] = true
+	}
+	p.sessions.SetLab(lab)
+}
+
+// SetSessions takes the sessions, nil for none just now.
+func (p *Peers) SetSessions(s Sessions) {
+	p.mu.Lock()
+	same := p.sessions == s
+	p.sessions = s
+	if !same && s != nil {
+		p.setLab()
+		p.keep()
+	}
+	p.mu.Unlock()
+}
+
+// keep asks for sessions with those that are talked to.
+func (p *Peers) keep() {
+	if p.sessions == nil {
+		return
+	}
+	kept := make(map[string]bool, len(p.active))
+	for pod := range p.active {
+		kept[pod] = true
+	}
+	p.sessions.Keep(kept)
 }
 
 // Watch serves the mesh interface. It is called after every look at it, and does
@@ -94,7 +148,31 @@ func (p *Peers) Watch(mesh netlink.Link) error {
 	if err != nil {
 		return err
 	}
-	p.mesh, p.stop, p.active = index, stop, map[string]*peer{}
+	p.mesh, p.stop, p.since = index, stop, time.Now()
+	time.AfterFunc(adoptAge+time.Second, p.Apply)
+	return p.adopt()
+}
+
+// adopt takes what an earlier process has left, and works, until sessions tell more.
+func (p *Peers) adopt() error {
+	p.active = map[string]*peer{}
+	entries, err := p.entries()
+	if err != nil {
+		return err
+	}
+	for pod, remote := range entries {
+		p.active[pod] = &peer{remote: remote, addrs: map[netip.Addr]bool{}, asked: time.Now(), adopted: true}
+	}
+	list, err := p.nl.NeighList(p.mesh, netlink.FAMILY_ALL)
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return fmt.Errorf("neighbours of %s: %w", MeshName, err)
+	}
+	for _, n := range list {
+		if peer := p.active[p.macs[n.HardwareAddr.String()]]; peer != nil && n.State&netlink.NUD_PERMANENT != 0 {
+			peer.addrs[addr(n.IP)] = true
+		}
+	}
+	p.keep()
 	return nil
 }
 
@@ -111,189 +189,182 @@ func (p *Peers) Close() {
 // ask is the kernel's question for a neighbour.
 func (p *Peers) ask(a netip.Addr) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	pod, ok := p.pods[a]
-	again := ok && time.Since(p.asked[pod+a.String()]) < askAgain
-	if ok && !again {
-		p.asked[pod+a.String()] = time.Now()
+	if !ok || pod == p.pod {
+		return
 	}
-	p.mu.Unlock()
-	if ok && !again && pod != p.pod {
-		go p.connect(pod, a)
-	}
+	p.want(pod).addrs[a] = true
+	p.keep()
+	p.apply()
 }
 
 // missed is a frame for a forwarding entry that has aged away.
 func (p *Peers) missed(mac net.HardwareAddr) {
 	p.mu.Lock()
-	pod, ok := p.macs[mac.String()]
-	p.mu.Unlock()
-	if ok && pod != p.pod {
-		p.ask0(pod)
-	}
-}
-
-func (p *Peers) ask0(pod string) {
-	p.mu.Lock()
-	again := time.Since(p.asked[pod]) < askAgain
-	if !again {
-		p.asked[pod] = time.Now()
-	}
-	p.mu.Unlock()
-	if !again {
-		go p.connect(pod, netip.Addr{})
-	}
-}
-
-// connect finds the peer and writes its entries. A peer that is asked for once
-// more did not answer at the address that it had: another one is preferred.
-func (p *Peers) connect(pod string, a netip.Addr) {
-	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
-	defer cancel()
-	p.mu.Lock()
-	known := p.active[pod]
-	failed := known != nil && a.IsValid() && known.addrs[a]
-	mesh := p.mesh
-	p.mu.Unlock()
-	if failed {
-		p.resolver.Forget(pod)
-	}
-	addrs, err := p.resolver.Lookup(ctx, pod)
-	if err != nil {
-		p.log.Debug("peer not found", "pod", pod, "error", err)
-		return
-	}
-	remote := p.choose(addrs, known, failed)
-	if !remote.IsValid() {
-		return
-	}
-	if err := p.forward(mesh, pod, remote); err != nil {
-		p.log.Warn("management peer", "pod", pod, "error", err)
-		return
-	}
-	if a.IsValid() {
-		err := p.nl.NeighSet(&netlink.Neigh{LinkIndex: mesh, State: netlink.NUD_REACHABLE, IP: a.AsSlice(), HardwareAddr: MAC(pod)})
-		if err != nil {
-			p.log.Warn("management peer", "pod", pod, "error", err)
-			return
-		}
-	}
-	p.mu.Lock()
 	defer p.mu.Unlock()
+	pod, ok := p.macs[mac.String()]
+	if !ok || pod == p.pod {
+		return
+	}
+	p.want(pod).remote = netip.Addr{}
+	p.keep()
+	p.apply()
+}
+
+func (p *Peers) want(pod string) *peer {
 	if p.active[pod] == nil {
 		p.active[pod] = &peer{addrs: map[netip.Addr]bool{}}
 	}
-	p.active[pod].remote = remote
-	if a.IsValid() {
-		p.active[pod].addrs[a] = true
-	}
+	p.active[pod].asked = time.Now()
+	return p.active[pod]
 }
 
-// choose takes an address of the underlay's family.
-func (p *Peers) choose(addrs []netip.Addr, known *peer, failed bool) netip.Addr {
-	var choice netip.Addr
-	for _, a := range addrs {
-		if a.Is4() != p.v4 {
-			continue
-		}
-		if !choice.IsValid() || failed && choice == known.remote {
-			choice = a
-		}
-	}
-	return choice
+// Apply makes the entries what the sessions say.
+func (p *Peers) Apply() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.apply()
 }
 
-// forward writes the forwarding entry. It may age and may be learned over.
-func (p *Peers) forward(mesh int, pod string, remote netip.Addr) error {
-	err := p.nl.NeighSet(&netlink.Neigh{
-		LinkIndex: mesh, Family: unix.AF_BRIDGE, Flags: netlink.NTF_SELF, State: netlink.NUD_REACHABLE,
-		IP: remote.AsSlice(), HardwareAddr: MAC(pod),
-	})
+func (p *Peers) apply() {
+	if p.sessions == nil || p.mesh == 0 {
+		return
+	}
+	where, allowed := map[string]netip.Addr{}, map[wire.Source]bool{}
+	for _, s := range p.sessions.Peers() {
+		if s.Addr.IsValid() && s.Addr.Is4() == p.v4 {
+			where[s.Pod] = s.Addr
+			allowed[wire.Source{From: s.Addr, VNI: p.vni}] = true
+		}
+	}
+	for pod, peer := range p.active {
+		if peer.adopted = peer.adopted && !where[pod].IsValid() && time.Since(p.since) < adoptAge; peer.adopted {
+			where[pod] = peer.remote
+			allowed[wire.Source{From: peer.remote, VNI: p.vni}] = true
+		}
+	}
+	// Whoever is to be answered is let in first.
+	err := p.guard.Allow(allowed)
+	for pod, peer := range p.active {
+		err = errors.Join(err, p.point(pod, peer, where[pod]))
+	}
 	if err != nil {
-		return fmt.Errorf("forwarding entry to %s: %w", remote, err)
+		p.log.Warn("management mesh", "error", err)
+	}
+}
+
+// point has a peer's entries lead to an address; one that is not valid removes them, and
+// the device hears that there is nobody.
+func (p *Peers) point(pod string, peer *peer, remote netip.Addr) error {
+	if peer.remote != remote && peer.remote.IsValid() {
+		// The entry is made anew rather than changed: with it goes the route that the
+		// kernel remembers for it.
+		if err := p.nl.NeighDel(p.forwarding(pod, peer.remote)); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("forwarding entry of %s: %w", pod, err)
+		}
+		peer.remote = netip.Addr{}
+	}
+	if !remote.IsValid() {
+		return p.forgetNeighbours(peer)
+	}
+	if peer.remote != remote {
+		if err := p.nl.NeighSet(p.forwarding(pod, remote)); err != nil {
+			return fmt.Errorf("forwarding entry of %s: %w", pod, err)
+		}
+		peer.remote = remote
+	}
+	for a := range peer.addrs {
+		err := p.nl.NeighSet(&netlink.Neigh{LinkIndex: p.mesh, Family: familyOf(a), State: netlink.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: MAC(pod)})
+		if err != nil {
+			return fmt.Errorf("neighbour %s: %w", a, err)
+		}
 	}
 	return nil
 }
 
-// AddressesChanged looks again for the peers that are talked to.
-func (p *Peers) AddressesChanged() {
-	p.mu.Lock()
-	var pods []string
-	for pod := range p.active {
-		pods = append(pods, pod)
-	}
-	p.mu.Unlock()
-	for _, pod := range pods {
-		p.ask0(pod)
+// forwarding is a peer's entry: it ages, by use.
+func (p *Peers) forwarding(pod string, remote netip.Addr) *netlink.Neigh {
+	return &netlink.Neigh{
+		LinkIndex: p.mesh, Family: unix.AF_BRIDGE, Flags: netlink.NTF_SELF, State: netlink.NUD_REACHABLE,
+		IP: remote.AsSlice(), HardwareAddr: MAC(pod),
 	}
 }
 
-// Entry is one peer that is or was talked to.
+func (p *Peers) forgetNeighbours(peer *peer) error {
+	for a := range peer.addrs {
+		err := p.nl.NeighDel(&netlink.Neigh{LinkIndex: p.mesh, Family: familyOf(a), IP: a.AsSlice()})
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("neighbour %s: %w", a, err)
+		}
+	}
+	return nil
+}
+
+// Entry is one peer that is talked to.
 type Entry struct {
-	Pod    string
+	Pod string
+	// Remote is where it is, not valid while it is lost.
 	Remote netip.Addr
+	RTT    time.Duration
 }
 
-// Entries are the forwarding entries as the kernel has them now.
-func (p *Peers) Entries() ([]Entry, error) {
+// Entries are the peers that are talked to.
+func (p *Peers) Entries() []Entry {
 	p.mu.Lock()
-	mesh, macs := p.mesh, p.macs
-	p.mu.Unlock()
-	if mesh == 0 {
-		return nil, nil
+	defer p.mu.Unlock()
+	rtt := map[string]time.Duration{}
+	if p.sessions != nil {
+		for _, s := range p.sessions.Peers() {
+			rtt[s.Pod] = s.RTT
+		}
 	}
-	list, err := p.nl.NeighList(mesh, unix.AF_BRIDGE)
+	entries := make([]Entry, 0, len(p.active))
+	for pod, peer := range p.active {
+		entries = append(entries, Entry{Pod: pod, Remote: peer.remote, RTT: rtt[pod]})
+	}
+	return entries
+}
+
+// entries are the forwarding entries as the kernel has them.
+func (p *Peers) entries() (map[string]netip.Addr, error) {
+	list, err := p.nl.NeighList(p.mesh, unix.AF_BRIDGE)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fmt.Errorf("forwarding entries of %s: %w", MeshName, err)
 	}
-	var entries []Entry
+	entries := map[string]netip.Addr{}
 	for _, n := range list {
-		if pod, ok := macs[n.HardwareAddr.String()]; ok && n.IP != nil {
-			entries = append(entries, Entry{Pod: pod, Remote: addr(n.IP)})
+		if pod, ok := p.macs[n.HardwareAddr.String()]; ok && n.IP != nil {
+			entries[pod] = addr(n.IP)
 		}
 	}
 	return entries, nil
 }
 
-// Expire removes neighbours that nobody uses: stale ones whose forwarding entry
-// has aged away.
+// Expire forgets the peers that nobody talks to any more: those whose forwarding entry
+// has aged away, or that were asked for in vain and not again.
 func (p *Peers) Expire() error {
 	p.mu.Lock()
-	mesh := p.mesh
-	for key, at := range p.asked {
-		if time.Since(at) > time.Minute {
-			delete(p.asked, key)
-		}
-	}
-	p.mu.Unlock()
-	if mesh == 0 {
+	defer p.mu.Unlock()
+	if p.mesh == 0 {
 		return nil
 	}
-	entries, err := p.Entries()
+	entries, err := p.entries()
 	if err != nil {
 		return err
 	}
-	live := map[string]bool{}
-	for _, e := range entries {
-		live[e.Pod] = true
-	}
-	list, err := p.nl.NeighList(mesh, netlink.FAMILY_ALL)
-	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-		return fmt.Errorf("neighbours of %s: %w", MeshName, err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for pod := range p.active {
-		if !live[pod] {
-			delete(p.active, pod)
+	before := len(p.active)
+	var errs []error
+	maps.DeleteFunc(p.active, func(pod string, peer *peer) bool {
+		_, used := entries[pod]
+		if used || time.Since(peer.asked) < fdbAge {
+			return false
 		}
+		errs = append(errs, p.forgetNeighbours(peer))
+		return true
+	})
+	if len(p.active) != before {
+		p.keep()
 	}
-	for _, n := range list {
-		if n.State&(netlink.NUD_STALE|netlink.NUD_FAILED) == 0 || live[p.macs[n.HardwareAddr.String()]] {
-			continue
-		}
-		if err := p.nl.NeighDel(&n); err != nil && !errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("remove an idle neighbour of %s: %w", MeshName, err)
-		}
-	}
-	return nil
+	return errors.Join(errs...)
 }

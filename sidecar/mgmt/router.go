@@ -3,7 +3,6 @@ package mgmt
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
@@ -12,19 +11,19 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/nft"
+	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
 
-// pingV6 is the Pod's address that answers for an IPv6 gateway. The gateway
-// itself is none of the namespace's addresses, since Linux refuses a route by a
-// gateway that is local ("Gateway can not be a local address"); IPv4 has no such
-// rule.
-var pingV6 = netip.MustParseAddr("fd63:3973::1")
-
-// Router is the router between the device's eth0, the mesh and the cluster.
+// Router is the router between the device's eth0, the mesh and the cluster. It is
+// the sidecar's namespace that routes.
 type Router struct {
-	nl   *netlink.Handle
-	mgmt *contract.Mgmt
-	pod  []netip.Addr
+	nl *netlink.Handle
+	// device is the device's namespace, where eth0 is, and nlDevice its handle; own
+	// is the descriptor of the router's.
+	device   *nspace.Namespace
+	nlDevice *netlink.Handle
+	own      int
+	mgmt     *contract.Mgmt
 	// bridged are legs of other interfaces on the management network. Where there
 	// are any, the leg is a bridge, and an address that is no peer's is looked for
 	// on it rather than on the mesh.
@@ -34,26 +33,16 @@ type Router struct {
 	layout string
 }
 
-// NewRouter is for a Pod with these addresses; mgmt is nil for one without
-// management interface.
-func NewRouter(nl *netlink.Handle, mgmt *contract.Mgmt, pod []netip.Addr) *Router {
-	return &Router{nl: nl, mgmt: mgmt, pod: pod}
+// NewRouter makes a router in the handle's namespace, which must be the caller's and
+// whose descriptor is own.
+func NewRouter(nl *netlink.Handle, own int, device *nspace.Namespace, nlDevice *netlink.Handle) *Router {
+	return &Router{nl: nl, own: own, device: device, nlDevice: nlDevice}
 }
 
 // network is one family of the management network.
 type network struct {
 	device  netip.Prefix
 	gateway netip.Addr
-}
-
-func (n network) gatewayLocal() bool { return n.gateway.Is4() }
-
-// self is the address by which the router itself speaks.
-func (n network) self() netip.Addr {
-	if n.gatewayLocal() {
-		return n.gateway
-	}
-	return pingV6
 }
 
 func (m *Router) network(family int) (network, bool) {
@@ -86,11 +75,7 @@ func (m *Router) Firewall(c *nft.Config) {
 	}
 	c.Leg, c.Mesh, c.ExternalAccess = LegName, MeshName, m.mgmt.ExternalAccess
 	for _, n := range m.networks() {
-		net := nft.Network{Device: n.device, Gateway: n.gateway}
-		if !n.gatewayLocal() {
-			net.Ping = pingV6
-		}
-		c.Mgmt = append(c.Mgmt, net)
+		c.Mgmt = append(c.Mgmt, nft.Network{Device: n.device, Gateway: n.gateway})
 	}
 }
 
@@ -123,11 +108,11 @@ func (m *Router) Ensure(snap *link.Snapshot, mesh netlink.Link) error {
 	if m.mgmt == nil {
 		return m.remove(snap)
 	}
-	leg, dev, err := m.ensureLeg(snap)
+	leg, err := m.ensureLeg(snap)
 	if err != nil {
 		return err
 	}
-	if err := m.sysctls(dev); err != nil {
+	if err := m.sysctls(); err != nil {
 		return err
 	}
 	layout := fmt.Sprint(m.mgmt, len(m.bridged) > 0, leg.Attrs().Index, mesh != nil && mesh.Attrs().Index > 0)
@@ -172,90 +157,46 @@ func (m *Router) remove(snap *link.Snapshot) error {
 	return nil
 }
 
-// sysctls are those of the router's own interfaces. Forwarding is an interface's
-// in IPv4; IPv6 asks the namespace as well.
-func (m *Router) sysctls(dev netlink.Link) error {
+// sysctls make the namespace a router.
+func (m *Router) sysctls() error {
 	var errs []error
 	set := func(value string, path ...string) { errs = append(errs, link.SetSysctl(value, path...)) }
-	loose := "0"
-	if link.Sysctl("net", "ipv4", "conf", "all", "rp_filter") == "1" {
-		// The stricter of "all" and the interface's own counts, but 2, loose, is
-		// the greater number (ip-sysctl.rst: the maximum is used).
-		loose = "2"
-	}
+	set("1", "net", "ipv4", "ip_forward")
+	// The ways are chosen by where a packet comes in: the kernel's idea of the way
+	// back would be another one.
+	set("0", "net", "ipv4", "conf", "all", "rp_filter")
 	for _, name := range []string{UnderlayName, LegName, MeshName} {
-		v4 := func(value, key string) { set(value, "net", "ipv4", "conf", name, key) }
-		v4("1", "forwarding")
-		v4(loose, "rp_filter")
-		v4("1", "src_valid_mark")
-		v4("1", "accept_local")
-		v4("0", "send_redirects")
-		set("1", "net", "ipv6", "conf", name, "forwarding")
+		set("0", "net", "ipv4", "conf", name, "rp_filter")
+		set("0", "net", "ipv4", "conf", name, "send_redirects")
 	}
-	// Early demux finds the device's socket for a packet that is still on its way
-	// through the router, and the kernel does not forward packets that have one
-	// (ip_forward). Both IP versions ask this switch.
-	set("0", "net", "ipv4", "ip_early_demux")
-	// On the leg only the gateway and peers are answered for: not the device's
-	// own address, which would look like a duplicate to it.
-	set("1", "net", "ipv4", "conf", LegName, "arp_ignore")
+	for _, name := range []string{UnderlayName, LegName} {
+		// Each side is answered for the addresses that it is to see: the cluster for
+		// the Pod's, the device for the gateway's and, by proxy, for peers'. The
+		// device's own address would look like a duplicate to it.
+		set("1", "net", "ipv4", "conf", name, "arp_ignore")
+		set("2", "net", "ipv4", "conf", name, "arp_announce")
+	}
 	for _, name := range []string{LegName, MeshName} {
 		set("0", "net", "ipv4", "neigh", name, "proxy_delay")
 		set("0", "net", "ipv6", "neigh", name, "proxy_delay")
 	}
-	// The gateway's packets come from this very namespace.
-	if dev != nil {
-		set("1", "net", "ipv4", "conf", dev.Attrs().Name, "accept_local")
-	}
 	if m.mgmt.IPv6.IsValid() {
-		errs = append(errs, m.sysctlsV6())
-	}
-	return errors.Join(errs...)
-}
-
-func (m *Router) sysctlsV6() error {
-	var errs []error
-	for _, name := range []string{LegName, MeshName} {
-		errs = append(errs,
-			link.SetSysctl("0", "net", "ipv6", "conf", name, "disable_ipv6"),
-			link.SetSysctl("1", "net", "ipv6", "conf", name, "proxy_ndp"),
-			link.SetSysctl("0", "net", "ipv6", "conf", name, "accept_ra"))
-	}
-	// For probes of peers' neighbour caches, which are unicast (ip6_forward).
-	errs = append(errs, link.SetSysctl("1", "net", "ipv6", "conf", "all", "proxy_ndp"))
-	return errors.Join(append(errs, forwardV6())...)
-}
-
-// forwardV6 turns forwarding on for the namespace and leaves every interface of
-// the device's what it was, a host or a router: the switch for all changes all.
-func forwardV6() error {
-	if link.Sysctl("net", "ipv6", "conf", "all", "forwarding") != "0" {
-		return nil
-	}
-	was := map[string]string{"default": link.Sysctl("net", "ipv6", "conf", "default", "forwarding")}
-	ifaces, err := net.Interfaces()
-	if err != nil {
-		return fmt.Errorf("list interfaces: %w", err)
-	}
-	for _, i := range ifaces {
-		was[i.Name] = link.Sysctl("net", "ipv6", "conf", i.Name, "forwarding")
-	}
-	if err := link.SetSysctl("1", "net", "ipv6", "conf", "all", "forwarding"); err != nil {
-		return err
-	}
-	var errs []error
-	for name, value := range was {
-		if value != "" {
-			errs = append(errs, link.SetSysctl(value, "net", "ipv6", "conf", name, "forwarding"))
+		for _, name := range []string{LegName, MeshName} {
+			set("0", "net", "ipv6", "conf", name, "disable_ipv6")
+			set("1", "net", "ipv6", "conf", name, "proxy_ndp")
+			set("0", "net", "ipv6", "conf", name, "accept_ra")
 		}
+		// For probes of peers' neighbour caches, which are unicast (ip6_forward).
+		set("1", "net", "ipv6", "conf", "all", "proxy_ndp")
+		set("1", "net", "ipv6", "conf", "all", "forwarding")
 	}
 	return errors.Join(errs...)
 }
 
 // ensureNetwork has the addresses and routes of one family.
 func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link, fresh bool) error {
-	self := link.Addr(netip.PrefixFrom(n.self(), n.self().BitLen()))
-	if n.gatewayLocal() {
+	self := link.Addr(netip.PrefixFrom(n.gateway, n.gateway.BitLen()))
+	if n.gateway.Is4() {
 		// Link scope: never the source of anything that leaves the link.
 		self.Scope = unix.RT_SCOPE_LINK
 	} else {
@@ -270,7 +211,7 @@ func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link, fresh bool) er
 	found := false
 	for _, a := range have {
 		switch ip := addr(a.IP); {
-		case ip == n.self():
+		case ip == n.gateway:
 			found = true
 		case !ip.IsLinkLocalUnicast():
 			if err := m.nl.AddrDel(leg, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
@@ -280,12 +221,11 @@ func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link, fresh bool) er
 	}
 	if !found {
 		if err := m.nl.AddrReplace(leg, self); err != nil {
-			return fmt.Errorf("address %s of %s: %w", n.self(), LegName, err)
+			return fmt.Errorf("address %s of %s: %w", n.gateway, LegName, err)
 		}
 	}
 	routes := []*netlink.Route{
-		{LinkIndex: leg.Attrs().Index, Table: TableMgmt, Dst: single(n.device.Addr()), Src: n.self().AsSlice(), Scope: netlink.SCOPE_LINK},
-		{LinkIndex: leg.Attrs().Index, Table: TableMgmt, Dst: single(n.self()), Type: unix.RTN_LOCAL, Scope: netlink.SCOPE_HOST},
+		{LinkIndex: leg.Attrs().Index, Table: TableMgmt, Dst: single(n.device.Addr()), Src: n.gateway.AsSlice(), Scope: netlink.SCOPE_LINK},
 	}
 	subnet := mesh
 	if len(m.bridged) > 0 {

@@ -1,5 +1,5 @@
-// Package mgmt makes the Pod's own network and the lab's management network: the
-// cluster interface with its policy routing, the synthetic eth0 with its router,
+// Package mgmt makes the sidecar's side of the Pod's network and the lab's
+// management network: the cluster interface, the synthetic eth0 with its router,
 // and the management mesh between Pods.
 package mgmt
 
@@ -28,11 +28,14 @@ const (
 	MeshName = "c9sm"
 )
 
-// Underlay is the Pod's cluster interface.
+// Underlay is the Pod's cluster interface, which moves from the device's namespace
+// to the sidecar's.
 type Underlay struct {
-	nl *netlink.Handle
-	// file keeps what the CNI plugin set up, so that a kill in the middle of a
-	// rename loses nothing. It lives as long as the Pod.
+	nl, device *netlink.Handle
+	// own is the descriptor of the sidecar's namespace.
+	own int
+	// file keeps what the CNI plugin set up: an interface that moves loses it, and
+	// the sidecar may be killed in between. It lives as long as the Pod.
 	file  string
 	pod   []netip.Addr
 	saved *saved
@@ -40,7 +43,6 @@ type Underlay struct {
 
 // saved is what the CNI plugin set up.
 type saved struct {
-	MAC    string         `json:"mac"`
 	Addrs  []netip.Prefix `json:"addrs"`
 	Routes []route        `json:"routes"`
 	// Neighbours are the permanent ones: a plugin whose gateway answers no ARP sets
@@ -67,29 +69,20 @@ type route struct {
 	Kind   int  `json:"kind,omitempty"`
 }
 
-// NewUnderlay is for the Pod with these addresses. file is in a folder that lives
-// as long as the Pod.
-func NewUnderlay(nl *netlink.Handle, file string, pod []netip.Addr) *Underlay {
-	return &Underlay{nl: nl, file: file, pod: pod}
+// NewUnderlay is for the Pod with these addresses. nl and own are the sidecar's
+// namespace, device is the device's. file is in a folder that lives as long as the
+// Pod.
+func NewUnderlay(nl, device *netlink.Handle, own int, file string, pod []netip.Addr) *Underlay {
+	return &Underlay{nl: nl, device: device, own: own, file: file, pod: pod}
 }
 
-// Ensure has the interface as c9s0, up, with its addresses and with its routes in
-// TableUnderlay alone. The MTU of what it returns is that of the default route where
-// that is less, as where the cluster encrypts.
+// Ensure has the interface in the sidecar's namespace as c9s0, up, with what the CNI
+// plugin gave it. The MTU of what it returns is that of the default route where that
+// is less, as where the cluster encrypts.
 func (u *Underlay) Ensure() (netlink.Link, error) {
-	l, err := u.find()
+	l, err := u.moved()
 	if err != nil {
 		return nil, err
-	}
-	if err := u.remember(l); err != nil {
-		return nil, err
-	}
-	if l.Attrs().Name != UnderlayName {
-		if err := link.Rename(u.nl, l, UnderlayName); err != nil {
-			return nil, err
-		}
-		l.Attrs().Name = UnderlayName
-		l.Attrs().RawFlags &^= unix.IFF_UP
 	}
 	if l.Attrs().RawFlags&unix.IFF_UP == 0 {
 		if err := u.nl.LinkSetUp(l); err != nil {
@@ -99,48 +92,68 @@ func (u *Underlay) Ensure() (netlink.Link, error) {
 	if err := u.addresses(l); err != nil {
 		return nil, err
 	}
-	err = errors.Join(
-		// The cluster is answered for the Pod address alone, and asked from it
-		// alone: the device's addresses are none of its business.
-		link.SetSysctl("1", "net", "ipv4", "conf", UnderlayName, "arp_ignore"),
-		link.SetSysctl("2", "net", "ipv4", "conf", UnderlayName, "arp_announce"))
 	for _, r := range u.saved.Routes {
 		if r.Dst.Bits() == 0 && r.MTU > 0 {
 			l.Attrs().MTU = min(l.Attrs().MTU, r.MTU)
 		}
 	}
-	return l, errors.Join(err, u.neighbours(l), u.routes(l))
+	return l, errors.Join(u.neighbours(l), u.routes(l))
 }
 
-// find is the interface with the Pod's address. After a kill between "down" and
-// "up" an IPv6 address may be missing, hence the MAC that was written down.
-func (u *Underlay) find() (netlink.Link, error) {
-	if l, err := u.nl.LinkByName(UnderlayName); err == nil {
+// moved is c9s0, after it has moved.
+func (u *Underlay) moved() (netlink.Link, error) {
+	l, err := u.nl.LinkByName(UnderlayName)
+	if err == nil {
+		if u.saved == nil {
+			u.saved = u.load()
+		}
+		if u.saved == nil {
+			return nil, fmt.Errorf("what the CNI plugin set up is not in %s", u.file)
+		}
 		return l, nil
 	}
-	list, err := u.nl.LinkList()
+	if l, err = InPod(u.device, u.pod); err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return nil, fmt.Errorf("no interface has a Pod address (%v)", u.pod)
+	}
+	if err := u.remember(l); err != nil {
+		return nil, err
+	}
+	if err := u.move(l); err != nil {
+		return nil, fmt.Errorf("move %s to the sidecar's namespace: %w", l.Attrs().Name, err)
+	}
+	return u.nl.LinkByName(UnderlayName)
+}
+
+// move gives the interface its new namespace and name in one step.
+func (u *Underlay) move(l netlink.Link) error {
+	return u.device.LinkModify(&netlink.GenericLink{
+		LinkAttrs: netlink.LinkAttrs{Index: l.Attrs().Index, Name: UnderlayName, Namespace: netlink.NsFd(u.own), TxQLen: -1},
+		LinkType:  l.Type(),
+	})
+}
+
+// InPod returns the interface of the handle's namespace that has one of the Pod's
+// addresses, nil for none.
+func InPod(nl *netlink.Handle, pod []netip.Addr) (netlink.Link, error) {
+	list, err := nl.LinkList()
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
 	for _, l := range list {
-		addrs, err := u.nl.AddrList(l, netlink.FAMILY_ALL)
+		addrs, err := nl.AddrList(l, netlink.FAMILY_ALL)
 		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 			continue
 		}
 		for _, a := range addrs {
-			if ip, ok := netip.AddrFromSlice(a.IP); ok && slices.Contains(u.pod, ip.Unmap()) {
+			if ip, ok := netip.AddrFromSlice(a.IP); ok && slices.Contains(pod, ip.Unmap()) {
 				return l, nil
 			}
 		}
 	}
-	if old := u.load(); old != nil {
-		for _, l := range list {
-			if l.Attrs().HardwareAddr.String() == old.MAC && old.MAC != "" {
-				return l, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("no interface has a Pod address (%v)", u.pod)
+	return nil, nil
 }
 
 func (u *Underlay) load() *saved {
@@ -155,16 +168,10 @@ func (u *Underlay) load() *saved {
 	return &s
 }
 
-// remember writes down what the CNI plugin set up, the first time.
+// remember writes down what the CNI plugin set up.
 func (u *Underlay) remember(l netlink.Link) error {
-	if u.saved != nil {
-		return nil
-	}
-	if u.saved = u.load(); u.saved != nil {
-		return nil
-	}
-	s := &saved{MAC: l.Attrs().HardwareAddr.String()}
-	addrs, err := u.nl.AddrList(l, netlink.FAMILY_ALL)
+	s := &saved{}
+	addrs, err := u.device.AddrList(l, netlink.FAMILY_ALL)
 	if err != nil {
 		return fmt.Errorf("addresses of %s: %w", l.Attrs().Name, err)
 	}
@@ -175,7 +182,7 @@ func (u *Underlay) remember(l netlink.Link) error {
 		s.Addrs = append(s.Addrs, prefix(a.IPNet))
 	}
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := u.nl.RouteListFiltered(family, &netlink.Route{LinkIndex: l.Attrs().Index, Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
+		routes, err := u.device.RouteListFiltered(family, &netlink.Route{LinkIndex: l.Attrs().Index, Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
 		if err != nil {
 			return fmt.Errorf("routes of %s: %w", l.Attrs().Name, err)
 		}
@@ -216,8 +223,7 @@ func savedRoute(r netlink.Route, family int) (route, bool) {
 	return s, true
 }
 
-// addresses puts back what "down" took away: the kernel keeps IPv4 addresses, not
-// IPv6 ones.
+// addresses puts back what the move took away.
 func (u *Underlay) addresses(l netlink.Link) error {
 	have, err := u.nl.AddrList(l, netlink.FAMILY_ALL)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -238,7 +244,7 @@ func (u *Underlay) addresses(l netlink.Link) error {
 func (u *Underlay) permanent(l netlink.Link) ([]neighbour, error) {
 	var out []neighbour
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		list, err := u.nl.NeighList(l.Attrs().Index, family)
+		list, err := u.device.NeighList(l.Attrs().Index, family)
 		if err != nil {
 			return nil, fmt.Errorf("neighbours on %s: %w", l.Attrs().Name, err)
 		}
@@ -251,7 +257,7 @@ func (u *Underlay) permanent(l netlink.Link) ([]neighbour, error) {
 	return out, nil
 }
 
-// neighbours puts back what "down" took away.
+// neighbours puts back what the move took away.
 func (u *Underlay) neighbours(l netlink.Link) error {
 	for _, want := range u.saved.Neighbours {
 		mac, err := net.ParseMAC(want.MAC)
@@ -266,43 +272,25 @@ func (u *Underlay) neighbours(l netlink.Link) error {
 	return nil
 }
 
-// routes has the CNI plugin's routes in TableUnderlay, and not in the device's
-// main table. They are added blindly: where they are there already nobody is
-// told, and the device's tables, however large, are not read.
+// routes puts back what the move took away. A route that is there already is no
+// error.
 func (u *Underlay) routes(l netlink.Link) error {
-	index := l.Attrs().Index
-	for _, a := range u.pod {
-		// So that what is routed by this table alone still reaches the Pod itself.
-		self := route{Dst: netip.PrefixFrom(a, a.BitLen()), Scope: unix.RT_SCOPE_HOST, Kind: unix.RTN_LOCAL}
-		if err := addRoute(u.nl, self.netlink(index, TableUnderlay)); err != nil {
-			return err
-		}
-	}
 	// Gateways come after what leads to them.
 	for _, gateways := range []bool{false, true} {
 		for _, r := range u.saved.Routes {
 			if r.Via.IsValid() != gateways {
 				continue
 			}
-			if err := addRoute(u.nl, r.netlink(index, TableUnderlay)); err != nil {
+			if err := addRoute(u.nl, r.netlink(l.Attrs().Index)); err != nil {
 				return err
 			}
-		}
-	}
-	for i := len(u.saved.Routes) - 1; i >= 0; i-- {
-		err := u.nl.RouteDel(u.saved.Routes[i].netlink(index, unix.RT_TABLE_MAIN))
-		if err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("remove the cluster's route to %s from the main table: %w", u.saved.Routes[i].Dst, err)
 		}
 	}
 	return nil
 }
 
-func (r route) netlink(index, table int) *netlink.Route {
-	n := &netlink.Route{LinkIndex: index, Table: table, Type: r.Kind, Scope: netlink.Scope(r.Scope), MTU: r.MTU, Protocol: unix.RTPROT_STATIC}
-	if table == unix.RT_TABLE_MAIN {
-		n.Protocol = 0
-	}
+func (r route) netlink(index int) *netlink.Route {
+	n := &netlink.Route{LinkIndex: index, Table: unix.RT_TABLE_MAIN, Type: r.Kind, Scope: netlink.Scope(r.Scope), MTU: r.MTU, Protocol: unix.RTPROT_STATIC}
 	n.Dst = link.IPNet(r.Dst)
 	if r.Via.IsValid() {
 		n.Gw = r.Via.AsSlice()

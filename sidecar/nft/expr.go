@@ -105,24 +105,6 @@ func port(n uint16, destination bool) rule {
 
 func dport(proto byte, n uint16) rule { return exprs(l4proto(proto), port(n, true)) }
 
-func mark(m uint32) rule {
-	return rule{&expr.Meta{Key: expr.MetaKeyMARK, Register: reg}, cmp(binary.NativeEndian.AppendUint32(nil, m))}
-}
-
-func setMark(m uint32) rule {
-	return rule{
-		&expr.Immediate{Register: reg, Data: binary.NativeEndian.AppendUint32(nil, m)},
-		&expr.Meta{Key: expr.MetaKeyMARK, SourceRegister: true, Register: reg},
-	}
-}
-
-func setZone(z uint16) rule {
-	return rule{
-		&expr.Immediate{Register: reg, Data: binary.NativeEndian.AppendUint16(nil, z)},
-		&expr.Ct{Key: expr.CtKeyZONE, SourceRegister: true, Register: reg},
-	}
-}
-
 func notrack() rule { return rule{&expr.Notrack{}} }
 
 // ctBit matches packets whose connection has one of the bits.
@@ -149,14 +131,25 @@ func nat(kind expr.NATType, to netip.Addr) rule {
 func dnat(to netip.Addr) rule { return nat(expr.NATTypeDestNAT, to) }
 func snat(to netip.Addr) rule { return nat(expr.NATTypeSourceNAT, to) }
 
-func accept() rule { return rule{&expr.Verdict{Kind: expr.VerdictAccept}} }
-func drop() rule   { return rule{&expr.Verdict{Kind: expr.VerdictDrop}} }
-func ret() rule    { return rule{&expr.Verdict{Kind: expr.VerdictReturn}} }
+func drop() rule { return rule{&expr.Verdict{Kind: expr.VerdictDrop}} }
+func ret() rule  { return rule{&expr.Verdict{Kind: expr.VerdictReturn}} }
 
 // prohibited answers with "administratively prohibited" (ICMPX code 3 stands for
 // both families' code).
 func prohibited() rule {
 	return rule{&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_ADMIN_PROHIBITED}}
+}
+
+// refused answers as a port that nobody listens at.
+func refused() rule {
+	return rule{&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}}
+}
+
+// icmpv6 matches a type of ICMPv6 (RFC 4443, 2.1).
+func icmpv6(kind byte) rule {
+	return exprs(l4proto(unix.IPPROTO_ICMPV6), rule{
+		&expr.Payload{DestRegister: reg, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 1}, cmp([]byte{kind}),
+	})
 }
 
 // clampMSS lowers the MSS option of SYN segments; the kernel never raises one

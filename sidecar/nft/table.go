@@ -1,5 +1,5 @@
-// Package nft keeps the sidecar's own nftables table, inet c9s, and the accept
-// rules by which the Pod's transports pass a device's firewall.
+// Package nft keeps the firewall of the sidecar's network namespace: the nftables table
+// inet c9s.
 package nft
 
 import (
@@ -8,22 +8,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"strings"
+	"slices"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
-
-	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // TableName is the sidecar's table, of family inet.
 const TableName = "c9s"
-
-// Zone is the conntrack zone of what passes the router between the device's eth0
-// and the Pod. The device may be in the same namespace, so a packet meets
-// conntrack twice: as the device's, in zone 0, and as the router's, in this one.
-const Zone = 14800
 
 // Config is what the table is made from.
 type Config struct {
@@ -34,16 +27,15 @@ type Config struct {
 	PodAddrs []netip.Addr
 	// Mgmt are the management networks, at most one a family.
 	Mgmt []Network
-	// Ports are forwarded from the Pod addresses to the management address.
-	Ports []contract.Port
 	// ExternalAccess lets the device reach beyond the lab.
 	ExternalAccess bool
 	// UnderlayMTU and MeshMTU are in bytes.
 	UnderlayMTU, MeshMTU int
-	// Mark is on packets that must be routed by the Pod's own table.
-	Mark uint32
-	// Tunnels are UDP ports on the underlay that are the sidecar's.
+	// Tunnels are UDP ports of tunnels to outside the lab.
 	Tunnels []uint16
+	// UDP and TCP are the ports on the Pod address that are the sidecar's; all others
+	// are the device's.
+	UDP, TCP []uint16
 }
 
 // Network is one family of the management network.
@@ -51,9 +43,6 @@ type Network struct {
 	// Device is the node's address with the subnet's length.
 	Device  netip.Prefix
 	Gateway netip.Addr
-	// Ping is an address of the Pod that answers for a gateway which the Pod
-	// does not have as an address; not set where it has.
-	Ping netip.Addr
 }
 
 // Table is the table in the namespace of the caller.
@@ -113,7 +102,7 @@ func (Table) Apply(c Config) (bool, error) {
 
 // layout counts the versions of what chains makes of a Config: it goes up with
 // every change there, so that a newer sidecar replaces an older one's table.
-const layout = 1
+const layout = 2
 
 func (c Config) marker() (string, error) {
 	data, err := json.Marshal(c)
@@ -132,26 +121,34 @@ type chain struct {
 	rules    []rule
 }
 
-// chains is the table. Its NAT is ten ahead of where devices have theirs: the
-// first that decides about a connection wins.
+// chains is the table. What comes in by an interface that is not one of the router's
+// goes no farther than the first chain: the legs of the lab's links are in the same
+// namespace, and no device is to reach it by them.
 func (c Config) chains() []chain {
 	return []chain{
+		{"guard", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, -350, c.guard()},
 		{"raw-prerouting", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, -310, c.rawPrerouting()},
 		{"raw-output", nftables.ChainTypeFilter, nftables.ChainHookOutput, -310, c.rawOutput()},
 		{"dstnat", nftables.ChainTypeNAT, nftables.ChainHookPrerouting, -110, c.dstnat()},
-		{"mark", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, -90, c.mark()},
+		{"input", nftables.ChainTypeFilter, nftables.ChainHookInput, -10, c.input()},
 		{"forward", nftables.ChainTypeFilter, nftables.ChainHookForward, -10, c.forward()},
-		{"unmark", nftables.ChainTypeFilter, nftables.ChainHookPostrouting, -160, c.unmark()},
 		{"srcnat", nftables.ChainTypeNAT, nftables.ChainHookPostrouting, 90, c.srcnat()},
 	}
 }
 
+func (c Config) guard() []rule {
+	stranger := exprs(not(iif("lo")), not(iif(c.Underlay)))
+	if c.Leg != "" {
+		stranger = exprs(stranger, not(iif(c.Leg)), not(iif(c.Mesh)))
+	}
+	return []rule{exprs(stranger, drop())}
+}
+
 func (c Config) rawPrerouting() []rule {
 	var rules []rule
-	for _, p := range c.Tunnels {
+	for _, p := range c.UDP {
 		rules = append(rules, exprs(iif(c.Underlay), dport(unix.IPPROTO_UDP, p), notrack(), ret()))
 	}
-	rules = append(rules, exprs(iif(c.Underlay), setZone(Zone)))
 	if c.Leg == "" {
 		return rules
 	}
@@ -160,90 +157,95 @@ func (c Config) rawPrerouting() []rule {
 	for _, n := range c.Mgmt {
 		rules = append(rules, exprs(iif(c.Leg), not(daddr(host(n.Gateway))), daddr(n.Device), notrack(), ret()))
 	}
-	return append(rules, exprs(iif(c.Leg), setZone(Zone)))
+	return rules
 }
 
 func (c Config) rawOutput() []rule {
 	var rules []rule
-	for _, p := range c.Tunnels {
+	for _, p := range c.UDP {
 		rules = append(rules, exprs(oif(c.Underlay), dport(unix.IPPROTO_UDP, p), notrack(), ret()))
-	}
-	rules = append(rules, exprs(oif(c.Underlay), setZone(Zone)))
-	if c.Leg != "" {
-		rules = append(rules, exprs(oif(c.Leg), setZone(Zone)))
 	}
 	return rules
 }
 
+// dstnat gives the device every port of the Pod address but the sidecar's.
 func (c Config) dstnat() []rule {
 	var rules []rule
 	for _, n := range c.Mgmt {
-		if n.Ping.IsValid() {
-			rules = append(rules, exprs(iif(c.Leg), daddr(host(n.Gateway)), dnat(n.Ping)))
-		}
 		for _, pod := range c.PodAddrs {
 			if pod.Is4() != n.Gateway.Is4() {
 				continue
 			}
-			for _, p := range c.Ports {
-				if proto := protocol(p.Protocol); proto != 0 {
-					rules = append(rules, exprs(iif(c.Underlay), daddr(host(pod)), dport(proto, uint16(p.Container)), dnat(n.Device.Addr())))
+			for _, proto := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_SCTP} {
+				r := exprs(iif(c.Underlay), daddr(host(pod)), l4proto(proto))
+				mine := c.own(proto)
+				if proto == unix.IPPROTO_UDP {
+					mine = slices.Concat(mine, c.Tunnels)
 				}
+				for _, p := range mine {
+					r = exprs(r, not(port(p, true)))
+				}
+				rules = append(rules, exprs(r, dnat(n.Device.Addr())))
 			}
 		}
 	}
 	return rules
 }
 
-// mark lets a strict rp_filter look in the Pod's table for the way back of what
-// was translated and goes to the device. IPv4 alone has that filter. Nothing else
-// is marked: the mark would stay on what a tunnel carries.
-func (c Config) mark() []rule {
-	var rules []rule
-	for _, a := range c.PodAddrs {
-		if a.Is4() && c.Leg != "" {
-			rules = append(rules, exprs(iif(c.Underlay), family(a), ctBit(expr.CtKeySTATUS, ctStatusSNAT|ctStatusDNAT), setMark(c.Mark)))
-		}
+// own are the sidecar's ports of a protocol.
+func (c Config) own(proto byte) []uint16 {
+	switch proto {
+	case unix.IPPROTO_TCP:
+		return c.TCP
+	case unix.IPPROTO_UDP:
+		return c.UDP
 	}
-	return rules
+	return nil
 }
 
-// unmark is why the device never sees the mark.
-func (c Config) unmark() []rule {
+// input is what the device reaches of the sidecar's namespace: the gateway answers a
+// ping and is a neighbour, no more. From the mesh there is nothing to reach.
+func (c Config) input() []rule {
 	if c.Leg == "" {
 		return nil
 	}
-	return []rule{exprs(oif(c.Leg), mark(c.Mark), setMark(0))}
-}
-
-func protocol(name string) byte {
-	switch strings.ToLower(name) {
-	case "", "tcp":
-		return unix.IPPROTO_TCP
-	case "udp":
-		return unix.IPPROTO_UDP
-	case "sctp":
-		return unix.IPPROTO_SCTP
+	rules := []rule{
+		exprs(iif(c.Leg), l4proto(unix.IPPROTO_ICMP), ret()),
+		exprs(iif(c.Leg), l4proto(unix.IPPROTO_ICMPV6), ret()),
+		exprs(iif(c.Leg), ctBit(expr.CtKeySTATE, expr.CtStateBitESTABLISHED), ret()),
+		exprs(iif(c.Leg), refused()),
 	}
-	return 0
+	// Neighbour solicitation and advertisement (RFC 4861, 4.3 and 4.4).
+	for kind := byte(135); kind <= 136; kind++ {
+		rules = append(rules, exprs(iif(c.Mesh), icmpv6(kind), ret()))
+	}
+	return append(rules, exprs(iif(c.Mesh), drop()))
 }
 
-// forward confines the router: the underlay and the mesh lead to the device's
-// eth0 and nowhere else, so that no Pod becomes a way between networks.
+// forward confines the router: the underlay and the mesh lead to the device's eth0 and
+// nowhere else, so that no Pod becomes a way between networks.
 func (c Config) forward() []rule {
-	rules := []rule{}
-	leg := rule{}
-	if c.Leg != "" {
-		leg = not(oif(c.Leg))
-	}
-	rules = append(rules, exprs(iif(c.Underlay), leg, drop()))
 	if c.Leg == "" {
-		return append(rules, exprs(oif(c.Underlay), drop()))
+		return []rule{drop()}
 	}
-	rules = append(rules, exprs(iif(c.Mesh), leg, drop()), exprs(oif(c.Underlay), not(iif(c.Leg)), drop()))
+	rules := []rule{
+		exprs(not(iif(c.Leg)), not(oif(c.Leg)), drop()),
+		exprs(iif(c.Leg), not(oif(c.Underlay)), not(oif(c.Mesh)), drop()),
+	}
+	out := exprs(iif(c.Leg), oif(c.Underlay))
+	// The device is behind the Pod's address. With it, it would be the sidecar to
+	// other Pods.
+	for _, pod := range c.PodAddrs {
+		rules = append(rules, exprs(out, saddr(host(pod)), drop()))
+	}
+	for _, proto := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
+		for _, p := range c.own(proto) {
+			rules = append(rules, exprs(out, dport(proto, p), prohibited()))
+		}
+	}
 	if !c.ExternalAccess {
-		// Answers to those who came in by a declared port still go out.
-		rules = append(rules, exprs(iif(c.Leg), oif(c.Underlay), ctBit(expr.CtKeySTATE, expr.CtStateBitNEW|expr.CtStateBitINVALID|expr.CtStateBitUNTRACKED), prohibited()))
+		// Answers to those who came in still go out.
+		rules = append(rules, exprs(out, ctBit(expr.CtKeySTATE, expr.CtStateBitNEW|expr.CtStateBitINVALID|expr.CtStateBitUNTRACKED), prohibited()))
 	}
 	for _, n := range c.Mgmt {
 		header := 40
@@ -260,11 +262,8 @@ func (c Config) forward() []rule {
 	return rules
 }
 
-// IPS_SRC_NAT and IPS_DST_NAT (linux/netfilter/nf_conntrack_common.h).
-const (
-	ctStatusSNAT = 1 << 4
-	ctStatusDNAT = 1 << 5
-)
+// IPS_DST_NAT (linux/netfilter/nf_conntrack_common.h).
+const ctStatusDNAT = 1 << 5
 
 func (c Config) srcnat() []rule {
 	var rules []rule

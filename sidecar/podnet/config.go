@@ -1,6 +1,6 @@
-// Package podnet is the long-running part of the sidecar: it makes the Pod's
-// network namespace look like a containerlab node's and keeps it so. One loop
-// compares what links.json and the directory want with what the kernel has.
+// Package podnet is the long-running part of the sidecar. From a network namespace
+// of its own it makes the Pod's look like a containerlab node's and keeps it so. One
+// loop compares what links.json and the directory want with what the kernel has.
 package podnet
 
 import (
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
 
 // Config says where the sidecar is. Zero paths are a Pod's.
@@ -37,6 +38,10 @@ type Config struct {
 	ResolvConf   string
 	// HostNetNS is the worker's network namespace.
 	HostNetNS string
+
+	// Device is the Pod's network namespace, which is the device's. The sidecar
+	// itself is in one of its own.
+	Device *nspace.Namespace `json:"-"`
 
 	Log *slog.Logger `json:"-"`
 	// NewFabric makes the fabric wire; tests may have another.
@@ -92,6 +97,9 @@ func (c *Config) defaults() error {
 	if len(c.PodIPs) == 0 {
 		return errors.New("no address of the Pod is given")
 	}
+	if c.Device == nil {
+		return errors.New("the device's network namespace is not given")
+	}
 	c.PodIPs = onePerFamily(c.PodIPs)
 	return nil
 }
@@ -107,4 +115,7 @@ func onePerFamily(all []netip.Addr) []netip.Addr {
 }
 
 // state is a file of the sidecar's own that lives as long as the Pod.
-func (c *Config) state(name string) string { return filepath.Join(c.StateDir, "wire", name) }
+func (c *Config) state(name string) string { return filepath.Join(StateFolder(c.StateDir), name) }
+
+// StateFolder is the sidecar's own folder, which no device sees.
+func StateFolder(stateDir string) string { return filepath.Join(stateDir, "wire") }

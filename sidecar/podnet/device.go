@@ -13,6 +13,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/link"
+	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
 
 // host is what the Pod's containers share besides the network: it is set when
@@ -43,7 +44,7 @@ func sysctlsOf(doc *contract.Links) map[string]string {
 
 // apply sets the hostname and the sysctls that are new. Forwarding comes first,
 // since changing it sets others back (ip-sysctl.rst).
-func (h *host) apply(doc *contract.Links, file string) error {
+func (h *host) apply(doc *contract.Links, device *nspace.Namespace, file string) error {
 	want := sysctlsOf(doc)
 	if h.Hostname == doc.Hostname && maps.Equal(h.Sysctls, want) {
 		return nil
@@ -60,7 +61,7 @@ func (h *host) apply(doc *contract.Links, file string) error {
 	}
 	for _, name := range names {
 		if old, ok := h.Sysctls[name]; !ok || old != want[name] {
-			errs = append(errs, setSysctl(name, want[name]))
+			errs = append(errs, device.Do(func() error { return setSysctl(name, want[name]) }))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

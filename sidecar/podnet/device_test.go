@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,22 +15,27 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
-// firewalled are two Pods with a wire; the device of the first gets a firewall.
-func firewalled(t *testing.T) (c *cluster, a, b *pod) {
-	t.Helper()
-	c = newCluster(t)
+// A device drops everything that is not its own: what carries the lab still passes, and
+// the device's rules are as it made them.
+func TestFirewall(t *testing.T) {
+	c := newCluster(t)
 	da, db := mgmtDoc(11), mgmtDoc(12)
 	da.Interfaces = []contract.Interface{wired(iface("r1", "eth1", 1), 5, "r2")}
 	db.Interfaces = []contract.Interface{wired(iface("r2", "eth1", 2), 5, "r1")}
-	a, b = c.newPod("r1", da), c.newPod("r2", db)
+	a, b := c.newPod("r1", da), c.newPod("r2", db)
 	c.startAll()
-	return c, a, b
-}
-
-// onlyTransports checks that what carries the lab passes the firewall, the kubelet's
-// probes with it, and that nothing else does.
-func onlyTransports(t *testing.T, c *cluster, a, b *pod) {
-	t.Helper()
+	wall := filepath.Join(a.dir, "wall.nft")
+	rules := "table inet wall {\n"
+	for _, hook := range []string{"input", "output", "forward", "prerouting"} {
+		rules += fmt.Sprintf("chain %s { type filter hook %s priority 0; policy drop; iifname lo accept; oifname { eth0, eth1 } accept; iifname { eth0, eth1 } accept; }\n", hook, hook)
+	}
+	if err := os.WriteFile(wall, []byte(rules+"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a.in("nft -f " + wall)
+	before := a.in("nft list ruleset")
+	a.kill()
+	a.start()
 	a.waitStarted()
 	for _, to := range []string{"172.20.20.12", "3fff:172:20:20::c", gateway4, gateway6} {
 		if err := ping(a.ns, to, sure); err != nil {
@@ -44,93 +48,44 @@ func onlyTransports(t *testing.T, c *cluster, a, b *pod) {
 	if err := ping(b.ns, "172.20.20.11", sure); err != nil {
 		t.Errorf("from a peer: %v", err)
 	}
-	if ping(c.name, a.ip4, 500*time.Millisecond) == nil {
-		t.Error("ping of the Pod address, which the device forbids, is answered")
+	if after := a.in("nft list ruleset"); after != before {
+		t.Errorf("the device's rules were changed from\n%s\nto\n%s", before, after)
 	}
 }
 
-// A device drops everything; what carries the lab still passes.
-func TestFirewall(t *testing.T) {
-	if _, err := run("nft", "--version"); err != nil {
-		t.Skip("needs the nft program")
+// A device sees what it would in containerlab, and nothing of the sidecar's.
+func TestDeviceSeesItsOwn(t *testing.T) {
+	c := newCluster(t)
+	doc := mgmtDoc(11)
+	for n := 1; n <= 5; n++ {
+		i := wired(iface("r1", fmt.Sprintf("eth%d", n), n), n, "r2")
+		i.IPv4 = netip.Prefix{}
+		doc.Interfaces = append(doc.Interfaces, i)
 	}
-	c, a, b := firewalled(t)
-	wall := filepath.Join(a.dir, "wall.nft")
-	rules := "table inet wall {\n"
-	for _, hook := range []string{"input", "output", "forward", "prerouting"} {
-		rules += fmt.Sprintf("chain %s { type filter hook %s priority 0; policy drop; iifname lo accept; oifname { eth0, eth1 } accept; iifname { eth0, eth1 } accept; }\n", hook, hook)
+	p := c.newPod("r1", doc)
+	c.startAll()
+	var names []string
+	for _, line := range strings.Split(strings.TrimSpace(p.in("ip -o link show")), "\n") {
+		names = append(names, strings.SplitN(strings.Fields(line)[1], "@", 2)[0])
 	}
-	if err := os.WriteFile(wall, []byte(rules+"}\n"), 0o644); err != nil {
-		t.Fatal(err)
+	if got := strings.Join(names, " "); got != "lo: eth0 eth1 eth2 eth3 eth4 eth5" && got != "lo eth0 eth1 eth2 eth3 eth4 eth5" {
+		t.Errorf("interfaces %s", got)
 	}
-	for range 3 {
-		a.in("nft -f " + wall)
-		time.Sleep(150 * time.Millisecond)
-	}
-	onlyTransports(t, c, a, b)
-	// Once each, also after a restart and a device that puts its own rule first.
-	a.in("nft insert rule inet wall input counter drop")
-	a.kill()
-	a.start()
-	a.waitStarted()
-	out := a.in("nft list chain inet wall input")
-	if n := strings.Count(out, "udp dport 14800 accept"); n != 1 {
-		t.Errorf("the accept rule is there %d times:\n%s", n, out)
-	}
-	if strings.Index(out, "14800") > strings.Index(out, "counter") {
-		t.Errorf("the accept rules are not at the top:\n%s", out)
-	}
-}
-
-// The same by the old iptables, which cEOS has: all chains drop, rules are counted, a
-// chain of the device's own is jumped to.
-func TestOldFirewall(t *testing.T) {
-	if _, err := run("iptables-legacy", "--version"); err != nil {
-		t.Skip("needs the iptables-legacy program")
-	}
-	c, a, b := firewalled(t)
-	if _, err := run("ip", "netns", "exec", a.ns, "iptables-legacy", "-L"); err != nil {
-		t.Skip("this kernel has no old iptables")
-	}
-	devices := func(program string) {
-		for _, rule := range []string{
-			"-N DEVICE", "-A DEVICE -i lo -j ACCEPT", "-A DEVICE -i eth0 -j ACCEPT", "-A DEVICE -i eth1 -j ACCEPT",
-			"-A DEVICE -o eth0 -j ACCEPT", "-A DEVICE -o eth1 -j ACCEPT",
-			"-A INPUT -j DEVICE", "-A OUTPUT -j DEVICE", "-A FORWARD -j DEVICE",
-			"-P INPUT DROP", "-P OUTPUT DROP", "-P FORWARD DROP",
-		} {
-			eventually(t, program+" "+rule, func() error { // the sidecar may be faster
-				_, err := run("ip", append([]string{"netns", "exec", a.ns, program}, strings.Fields(rule)...)...)
-				return err
-			})
+	for what, want := range map[string]string{
+		"ip rule":                  "0:\tfrom all lookup local\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n",
+		"ip -6 rule":               "0:\tfrom all lookup local\n32766:\tfrom all lookup main\n",
+		"nft list ruleset":         "",
+		"ip route show table main": "default via 172.20.20.1 dev eth0 \n172.20.20.0/24 dev eth0 proto kernel scope link src 172.20.20.11 \n",
+		"ss -Hlntu":                "",
+		"cat /proc/net/packet":     "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n",
+		"sysctl -n net.ipv4.ip_early_demux net.ipv4.conf.eth0.accept_local net.ipv4.conf.all.src_valid_mark": "1\n0\n0\n",
+	} {
+		if got := p.in(what); got != want {
+			t.Errorf("%s:\n%s\nwant:\n%s", what, got, want)
 		}
 	}
-	devices("iptables-legacy")
-	devices("ip6tables-legacy")
-	onlyTransports(t, c, a, b)
-	// Once each, also after a restart and a device that puts its own rules first, one
-	// of them without a target.
-	a.in("iptables-legacy -I INPUT -s 192.0.2.1")
-	a.in("iptables-legacy -I INPUT -s 192.0.2.2 -j DROP")
-	a.kill()
-	a.start()
-	onlyTransports(t, c, a, b)
-	rules := strings.Split(a.in("iptables-legacy -S INPUT"), "\n")
-	var ports, foreign []int
-	for i, r := range rules {
-		if strings.Contains(r, "--dport 14800 -j ACCEPT") {
-			ports = append(ports, i)
-		}
-		if strings.Contains(r, "192.0.2.") {
-			foreign = append(foreign, i)
-		}
-	}
-	if len(ports) != 1 || len(foreign) != 2 || ports[0] > foreign[0] {
-		t.Errorf("the accept rules are not once at the top:\n%s", strings.Join(rules, "\n"))
-	}
-	// What the device has counted is not lost.
-	if out := a.in("iptables-legacy -nvxL DEVICE"); !regexp.MustCompile(`(?m)^ +[1-9]\d* +\d+ ACCEPT .* eth1 `).MatchString(out) {
-		t.Errorf("the device's counters are gone:\n%s", out)
+	if got := p.in("ip route show table all"); strings.Contains(got, "148") || strings.Contains(got, "10.244") {
+		t.Errorf("routes of the sidecar's: %s", got)
 	}
 }
 
@@ -310,8 +265,8 @@ func TestClusterNetworks(t *testing.T) {
 					t.Errorf("out: %v", err)
 				}
 			}
-			if out, _ := run("ip", "-n", p.ns, "route", "show", "table", "main"); strings.Contains(out, "c9s0") {
-				t.Errorf("the cluster's routes are still in the main table: %s", out)
+			if out := p.in("ip route show table all") + p.in("ip -6 route show table all"); strings.Contains(out, "10.244") || strings.Contains(out, "fd00:244") {
+				t.Errorf("the device has routes of the cluster's: %s", out)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/link"
+	"github.com/c9s-lab/c9s/sidecar/mgmt"
 )
 
 // Fabric is the fabric wire, as far as it is used here.
@@ -13,6 +14,7 @@ type Fabric interface {
 	Run(context.Context) error
 	Set([]wire.Wire) error
 	PeersChanged()
+	mgmt.Sessions
 	Leave()
 	Status() wire.Status
 	Changes() <-chan struct{}

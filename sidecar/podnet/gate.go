@@ -3,6 +3,7 @@ package podnet
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 	"github.com/c9s-lab/c9s/sidecar/link"
-	"github.com/c9s-lab/c9s/sidecar/mgmt"
 )
 
 // Other nodes' stages are asked for every askEvery until they are over.
@@ -19,17 +19,23 @@ const (
 	askPatience = 3 * time.Second
 )
 
+// resolver finds Pods.
+type resolver interface {
+	Lookup(ctx context.Context, pod string) ([]netip.Addr, error)
+	Forget(pod string)
+}
+
 // asker asks other Pods' sidecars for stages. What is over stays over here.
 type asker struct {
-	resolver mgmt.Resolver
+	resolver resolver
 	client   *http.Client
 
 	mu   sync.Mutex
 	over map[contract.WaitFor]bool
 }
 
-func newAsker(resolver mgmt.Resolver) *asker {
-	return &asker{resolver: resolver, client: markedClient(), over: map[contract.WaitFor]bool{}}
+func newAsker(resolver resolver) *asker {
+	return &asker{resolver: resolver, client: &http.Client{Timeout: askPatience, Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10}}, over: map[contract.WaitFor]bool{}}
 }
 
 // ask tells whether the stage is over. One that cannot be reached is not.

@@ -19,8 +19,6 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/door"
 )
 
-var localhost = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-
 // admission bounds what anybody can make of the server. Its seats bound the Pod's
 // memory; the kubelet has three probes at a time, peers one question each, briefly.
 func admission(own func(netip.Addr) bool) *door.Door {
@@ -29,16 +27,27 @@ func admission(own func(netip.Addr) bool) *door.Door {
 	})
 }
 
-// serve answers on the Pod's addresses and on localhost until ctx is done.
+// serve answers on the Pod's addresses and on the sockets of its containers until ctx is
+// done.
 func (s *sidecar) serve(ctx context.Context) error {
 	server := newServer(s.handler())
-	guarded := admission(func(a netip.Addr) bool { return a.IsLoopback() || slices.Contains(s.cfg.PodIPs, a) })
-	ends := make(chan error, 3)
-	for _, a := range append([]netip.Addr{localhost}, s.cfg.PodIPs...) {
-		l, err := listen(ctx, a)
-		if err != nil {
-			return errors.Join(err, server.Close())
+	// What comes by a socket has no address.
+	guarded := admission(func(a netip.Addr) bool { return !a.IsValid() || slices.Contains(s.cfg.PodIPs, a) })
+	listeners, err := s.sockets()
+	for _, a := range s.cfg.PodIPs {
+		l, lErr := listen(ctx, a)
+		listeners, err = append(listeners, l), errors.Join(err, lErr)
+	}
+	if err != nil {
+		for _, l := range listeners {
+			if l != nil {
+				l.Close()
+			}
 		}
+		return err
+	}
+	ends := make(chan error, len(listeners))
+	for _, l := range listeners {
 		go func() { ends <- server.Serve(guarded.Listener(l)) }()
 	}
 	select {
@@ -57,8 +66,7 @@ func newServer(h http.Handler) *http.Server {
 	}
 }
 
-// listen waits for the address: an IPv6 one is away for a moment while the
-// cluster interface is renamed. IP_FREEBIND takes one that is not there.
+// listen takes the address before the cluster interface has it (IP_FREEBIND).
 func listen(ctx context.Context, a netip.Addr) (net.Listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var err error
@@ -190,7 +198,8 @@ func waitsFor(m *contract.Manifest, want contract.WaitFor) bool {
 	return false
 }
 
+// fromLocal reports whether a container of this Pod asks.
 func fromLocal(r *http.Request) bool {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && at.Addr().Unmap().IsLoopback()
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr)
+	return ok && at != nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
+	"github.com/c9s-lab/c9s/sidecar/resolve"
 )
 
 // running is the fabric's own life within the sidecar's.
@@ -55,6 +57,9 @@ func (s *sidecar) stopFabric() {
 	s.mu.Lock()
 	s.fabric, s.running = nil, nil
 	s.mu.Unlock()
+	if s.peers != nil {
+		s.peers.SetSessions(nil)
+	}
 }
 
 // startFabric starts the wires. They need the cluster interface's final name.
@@ -65,8 +70,8 @@ func (s *sidecar) startFabric(ctx context.Context, key []byte, group *sync.WaitG
 	}
 	f, err := s.cfg.NewFabric(wire.Options{
 		Lab: s.cfg.Namespace + "/" + s.want.doc.Lab, Pod: s.want.doc.Pod, Port: contract.WirePort,
-		Key: key, Encrypt: s.want.doc.Encrypt, Underlay: mgmt.UnderlayName, Mark: mgmt.Mark,
-		AskPort: contract.StatusPort, Epoch: epoch, Resolver: s.resolver, Log: s.cfg.Log,
+		Key: key, Encrypt: s.want.doc.Encrypt, Underlay: mgmt.UnderlayName, Device: s.cfg.Device.FD(),
+		AskPort: contract.StatusPort, Epoch: epoch, Resolver: oneFamily{s.resolver, s.cfg.PodIPs[0].Is4()}, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("start the wires: %w", err)
@@ -85,6 +90,48 @@ func (s *sidecar) startFabric(ctx context.Context, key []byte, group *sync.WaitG
 			ends <- fmt.Errorf("the wires ended: %w", err)
 		}
 	})
+	group.Go(func() {
+		for {
+			select {
+			case <-own.Done():
+				return
+			case <-f.Changes():
+				s.sessionsChanged()
+			}
+		}
+	})
 	s.wake.poke()
 	return nil
+}
+
+// sessionsChanged has the mesh follow its peers.
+func (s *sidecar) sessionsChanged() {
+	s.mu.Lock()
+	peers := s.peers
+	s.mu.Unlock()
+	if peers != nil {
+		peers.Apply()
+	}
+}
+
+// oneFamily finds Pods at addresses of the family that the mesh has, where they have
+// one: a session's address is where the mesh sends to.
+type oneFamily struct {
+	*resolve.Resolver
+	v4 bool
+}
+
+// Lookup is wire.Resolver's.
+func (r oneFamily) Lookup(ctx context.Context, pod string) ([]netip.Addr, error) {
+	all, err := r.Resolver.Lookup(ctx, pod)
+	var same []netip.Addr
+	for _, a := range all {
+		if a.Unmap().Is4() == r.v4 {
+			same = append(same, a)
+		}
+	}
+	if len(same) > 0 {
+		return same, err
+	}
+	return all, err
 }

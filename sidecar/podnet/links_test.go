@@ -162,8 +162,7 @@ func TestWire(t *testing.T) {
 	b.in("ip link set eth1 up")
 	eventually(t, "carrier comes", func() error { return a.carrier("eth1") })
 	// The far Pod is gone: that is one.
-	b.kill()
-	run("ip", "netns", "del", b.ns)
+	b.unplug()
 	eventually(t, "not ready", func() error {
 		if a.ready() == nil {
 			return errReached
@@ -195,7 +194,7 @@ func TestWireByVXLAN(t *testing.T) {
 	if err := carries(a.ns, "eth1", b.ns, "eth1", frame("vxlan"), sure); err != nil {
 		t.Error(err)
 	}
-	if out := a.in("cat /proc/net/nf_conntrack"); strings.Contains(out, "dport=14803") {
+	if out := a.inOwn("cat /proc/net/nf_conntrack"); strings.Contains(out, "dport=14803") {
 		t.Errorf("the tunnel is tracked, or takes eth0: %s", out)
 	}
 }
@@ -378,7 +377,7 @@ func changeLive(t *testing.T, a, b *pod) bool {
 	for _, name := range []string{"eth1", "eth2", "eth3"} {
 		eventually(t, "carrier of "+name, func() error { return a.carrier(name) })
 	}
-	fd, err := packetSocket(a.ns, "c9s0")
+	fd, err := packetSocket(a.own(), "c9s0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -496,12 +495,19 @@ func TestKillLoop(t *testing.T) {
 	}
 	p := c.newPod("r1", doc)
 	directory(p)
+	// The sidecar alone, from its first moment on; later the supervisor too.
+	p.start()
 	for n := range 25 {
+		pid := p.child()
+		time.Sleep(time.Duration(n*7%90) * time.Millisecond)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	p.waitStarted()
+	for n := range 15 {
+		p.kill()
 		p.start()
 		time.Sleep(time.Duration(n*7%90) * time.Millisecond)
-		p.kill()
 	}
-	p.start()
 	p.waitStarted()
 	if s, err := p.status(); err != nil || len(s.Interfaces) != 6 || !s.Mgmt.Made {
 		t.Errorf("status: %+v %v", s, err)
@@ -511,9 +517,11 @@ func TestKillLoop(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// lo, c9s0, eth0 and its leg, the mesh, six pairs.
-	if out := strings.TrimSpace(p.in("ip -o link show")); strings.Count(out, "\n")+1 != 5+2*6 {
-		t.Errorf("interfaces left over or missing:\n%s", out)
+	// lo and eth0; lo, c9s0, the leg of eth0 and the mesh; six pairs.
+	for want, out := range map[int]string{2 + 6: p.in("ip -o link show"), 4 + 6: p.inOwn("ip -o link show")} {
+		if n := strings.Count(out, "\n"); n != want {
+			t.Errorf("%d interfaces, want %d:\n%s", n, want, out)
+		}
 	}
 	if err := ping(p.ns, gateway4, sure); err != nil {
 		t.Error(err)
@@ -534,7 +542,7 @@ func TestNoLeak(t *testing.T) {
 	c.startAll()
 	all := p.doc.Interfaces
 	fds := func() int {
-		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.child()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -569,7 +577,7 @@ func TestNoLeak(t *testing.T) {
 		if now := tasks(t, p); now > threads+30 {
 			return fmt.Errorf("%d threads, before %d", now, threads)
 		}
-		if out := p.in("ip -o link show"); strings.Contains(out, "c9sl") {
+		if out := p.inOwn("ip -o link show"); strings.Contains(out, "c9sl") {
 			return fmt.Errorf("%s", out)
 		}
 		return nil
@@ -586,7 +594,7 @@ func TestNoLeak(t *testing.T) {
 
 func tasks(t *testing.T, p *pod) int {
 	t.Helper()
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.cmd.Process.Pid))
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.child()))
 	if err != nil {
 		t.Fatal(err)
 	}

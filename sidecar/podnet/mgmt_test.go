@@ -1,10 +1,13 @@
 package podnet
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +26,6 @@ func mgmtDoc(n int) contract.Links {
 			GatewayV4: netip.MustParseAddr("172.20.20.1"), GatewayV6: netip.MustParseAddr("3fff:172:20:20::1"),
 			ExternalAccess: true,
 		},
-		Ports: []contract.Port{{Container: 22, Protocol: "TCP"}},
 	}
 }
 
@@ -97,8 +99,8 @@ func TestManagement(t *testing.T) {
 	}
 }
 
-// A device does what it likes to its main table: probes and peers still reach the
-// Pod. Ports that are not declared are the device's own on the Pod address.
+// A device does what it likes to its tables: probes and peers still reach the Pod. All
+// ports of the Pod address are the device's, declared or not, but for the sidecar's.
 func TestDeviceFlushesRoutes(t *testing.T) {
 	c, a, b := twoPods(t, unchanged)
 	a.in("ip route flush table main")
@@ -112,18 +114,19 @@ func TestDeviceFlushesRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	eventually(t, "an undeclared port", func() error { return wantFrom(c.name, a.ip4+":8080", gateway4) })
-	// A device that flushes everything is put right.
-	b.in("ip route flush table 14800")
-	b.in("ip route flush table 14801")
-	b.in("ip rule flush")
-	b.in("nft flush ruleset")
-	eventually(t, "rules and routes are back", func() error {
-		if code, _, err := b.get("/startup"); err != nil || code != 200 {
-			return fmt.Errorf("%d %v", code, err)
+	a.in("ip route add 172.20.20.0/24 dev eth0")
+	eventually(t, "an undeclared port", func() error { return wantFrom(c.name, a.ip4+":8080", "172.20.20.1") })
+	// What is missing in the sidecar's namespace is put right.
+	b.inOwn("ip route flush table 14801")
+	b.inOwn("ip rule flush")
+	b.inOwn("ip rule add pref 32766 table main")
+	b.inOwn("nft flush ruleset")
+	b.inOwn("ip link set lo mtu 65000") // a notice
+	for _, to := range []string{"172.20.20.1", gateway4} {
+		if err := ping(b.ns, to, sure); err != nil {
+			t.Errorf("rules and routes are not back: %v", err)
 		}
-		return nil
-	})
+	}
 }
 
 // A device has its own idea of forwarding and of reverse paths.
@@ -220,13 +223,13 @@ func TestEth0Renamed(t *testing.T) {
 	}
 }
 
-// Killed between "down" and "up" of the cluster interface, as it is renamed on
-// kernels before 6.2: the routes and the IPv6 address are gone with it.
-func TestKilledInRename(t *testing.T) {
+// Killed after the cluster interface has moved, which takes all away that it had.
+func TestKilledInMove(t *testing.T) {
 	c, a, _ := twoPods(t, unchanged)
+	a.own()
 	a.kill()
-	a.in("ip link set c9s0 down")
-	a.in("ip link set c9s0 name eth7")
+	a.inOwn("ip addr flush dev c9s0")
+	a.inOwn("ip link set c9s0 down")
 	a.start()
 	a.waitStarted()
 	for _, to := range []string{a.ip4, a.ip6} {
@@ -300,16 +303,16 @@ func TestRouteMTU(t *testing.T) {
 	p.in("ip route replace default via " + gateway4 + " mtu 1380")
 	p.start()
 	p.waitStarted()
-	if out := p.in("ip link show c9sm"); !strings.Contains(out, "mtu 1330 ") {
+	if out := p.inOwn("ip link show c9sm"); !strings.Contains(out, "mtu 1330 ") {
 		t.Errorf("the mesh has %s", out)
 	}
-	if out := p.in("nft list table inet c9s"); !strings.Contains(out, "1340") {
+	if out := p.inOwn("nft list table inet c9s"); !strings.Contains(out, "1340") {
 		t.Errorf("MSS is not clamped by the route's MTU: %s", out)
 	}
 }
 
 // A CNI plugin whose gateway answers no ARP gives the Pod a permanent neighbour, which an
-// interface loses that goes down, as it does to be renamed by kernels before 6.2.
+// interface loses that moves or goes down.
 func TestPermanentNeighbour(t *testing.T) {
 	c := newCluster(t)
 	p := c.newPod("r1", mgmtDoc(11))
@@ -321,7 +324,7 @@ func TestPermanentNeighbour(t *testing.T) {
 	p.start()
 	p.waitStarted()
 	there := func() error {
-		out := p.in("ip neigh show dev c9s0") + p.in("ip -6 neigh show dev c9s0")
+		out := p.inOwn("ip neigh show dev c9s0") + p.inOwn("ip -6 neigh show dev c9s0")
 		for _, line := range want {
 			if !strings.Contains(out, line) {
 				return fmt.Errorf("no %q in %s", line, out)
@@ -330,7 +333,7 @@ func TestPermanentNeighbour(t *testing.T) {
 		return nil
 	}
 	eventually(t, "the neighbours are there", there)
-	p.in("ip link set c9s0 down")
+	p.inOwn("ip link set c9s0 down")
 	eventually(t, "the neighbours are there again", there)
 }
 
@@ -352,8 +355,7 @@ func TestNewSandbox(t *testing.T) {
 		t.Fatalf("eth1 has %s", before)
 	}
 	for range 2 { // the state is the new sandbox's own then
-		b.kill()
-		run("ip", "netns", "del", b.ns)
+		b.unplug()
 		b.plug()
 		b.start()
 		b.waitStarted()
@@ -361,7 +363,7 @@ func TestNewSandbox(t *testing.T) {
 		if out := b.in("ip -o addr show dev eth1"); !strings.Contains(out, "10.9.0.2/16") {
 			t.Errorf("eth1 of the new sandbox has %s", out)
 		}
-		if out := b.in("ip -o addr show dev c9s0"); !strings.Contains(out, b.ip4+"/") || strings.Contains(out, old+"/") {
+		if out := b.inOwn("ip -o addr show dev c9s0"); !strings.Contains(out, b.ip4+"/") || strings.Contains(out, old+"/") {
 			t.Errorf("c9s0 of the new sandbox has %s, and the old address was %s", out, old)
 		}
 		if out := strings.TrimSpace(b.in("cat /proc/sys/net/ipv4/conf/all/log_martians")); out != "1" {
@@ -394,19 +396,22 @@ func TestNewSandbox(t *testing.T) {
 
 // A Pod that comes back elsewhere is found again.
 func TestPeerMoves(t *testing.T) {
-	_, a, b := twoPods(t, unchanged)
+	c := newCluster(t)
+	for n, name := range []string{"r1", "r2"} {
+		c.newPod(name, mgmtDoc(11+n)).write("key/key", "a key of the whole lab, thirty-two")
+	}
+	c.startAll()
+	a, b := c.pods[0], c.pods[1]
 	if err := ping(a.ns, "172.20.20.12", sure); err != nil {
 		t.Fatal(err)
 	}
-	b.kill()
-	run("ip", "netns", "del", b.ns)
-	if err := os.RemoveAll(b.dir + "/state"); err != nil {
-		t.Fatal(err)
-	}
+	b.unplug()
+	b.forgetState()
 	b.plug()
 	b.start()
 	b.waitStarted()
-	// The directory does not know yet: b speaks first.
+	// The directory does not know yet: b speaks first, and proves with the lab's key who
+	// it is.
 	if err := ping(b.ns, "172.20.20.11", sure); err != nil {
 		t.Errorf("the moved Pod speaks: %v", err)
 	}
@@ -417,4 +422,106 @@ func TestPeerMoves(t *testing.T) {
 	if err := ping(a.ns, "3fff:172:20:20::c", sure); err != nil {
 		t.Errorf("the directory knows: %v", err)
 	}
+}
+
+// meshFault is what keeps a Pod from reaching another one's management address.
+func meshFault(from, to *pod) error {
+	for _, addr := range []netip.Addr{to.doc.Mgmt.IPv4.Addr(), to.doc.Mgmt.IPv6.Addr()} {
+		if err := ping(from.ns, addr.String(), time.Second); err != nil {
+			return fmt.Errorf("%s to %s: %w", from.name, to.name, err)
+		}
+	}
+	return nil
+}
+
+// Half of a lab's Pods come back elsewhere, again and again, all at once: each Pod
+// reaches each other one soon, by both families, and no entry of the mesh is stale.
+func TestMeshAfterMoves(t *testing.T) {
+	const nodes = 10
+	rounds := 20
+	if testing.Short() {
+		rounds = 2
+	}
+	c := newCluster(t)
+	for n := range nodes {
+		c.newPod(fmt.Sprintf("n%d", n), mgmtDoc(11+n)).write("key/key", "a key of the whole lab, thirty-two")
+	}
+	c.startAll()
+	longest := time.Duration(0)
+	for round := range rounds {
+		for n, p := range c.pods {
+			if (n+round)%2 == 0 {
+				continue
+			}
+			p.unplug()
+			p.forgetState()
+			p.plug()
+			p.start()
+		}
+		// The controller tells of the new addresses; here it does so when all have started.
+		for _, p := range c.pods {
+			p.waitStarted()
+		}
+		directory(c.pods...)
+		var group sync.WaitGroup
+		began := time.Now()
+		took := make([]time.Duration, nodes)
+		for n, from := range c.pods {
+			group.Go(func() {
+				for _, to := range c.pods {
+					if to == from {
+						continue
+					}
+					for end := time.Now().Add(patience); ; {
+						err := meshFault(from, to)
+						if err == nil {
+							break
+						}
+						if time.Now().After(end) {
+							t.Errorf("round %d: %v", round, err)
+							return
+						}
+					}
+				}
+				took[n] = time.Since(began)
+			})
+		}
+		group.Wait()
+		if t.Failed() {
+			return
+		}
+		longest = max(longest, slices.Max(took))
+	}
+	t.Logf("all pairs of %d nodes reached each other %v after half of them had moved, at most, in %d rounds", nodes, longest.Round(10*time.Millisecond), rounds)
+	s, err := c.pods[0].status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Mgmt.Peers {
+		if want := c.podNamed(p.Pod).ip4; !p.Up || p.Address.String() != want {
+			t.Errorf("the status says of %s: %+v, and it is at %s", p.Pod, p, want)
+		}
+	}
+	if len(s.Mgmt.Peers) != nodes-1 {
+		t.Errorf("the status has %d peers, want %d", len(s.Mgmt.Peers), nodes-1)
+	}
+}
+
+// A peer that is gone is no longer pointed to, and the device hears that nobody is there.
+func TestMeshPeerLost(t *testing.T) {
+	_, a, b := twoPods(t, unchanged)
+	if err := meshFault(a, b); err != nil {
+		eventually(t, "the mesh works", func() error { return meshFault(a, b) })
+	}
+	b.unplug()
+	eventually(t, "the lost peer has no entry", func() error {
+		s, err := a.status()
+		if err == nil && (len(s.Mgmt.Peers) != 1 || s.Mgmt.Peers[0].Up) {
+			err = fmt.Errorf("%+v", s.Mgmt.Peers)
+		}
+		if out := a.inOwn("bridge fdb show dev c9sm") + a.inOwn("ip neigh show dev c9sm nud permanent"); strings.Contains(out, "10.244") || strings.Contains(out, "172.20.20.12") {
+			err = errors.Join(err, errors.New(out))
+		}
+		return err
+	})
 }

@@ -13,8 +13,6 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
 	"github.com/c9s-lab/c9s/sidecar/nft"
-	"github.com/c9s-lab/c9s/sidecar/passage"
-	"github.com/c9s-lab/c9s/sidecar/xtables"
 )
 
 // pass compares everything with the kernel once and applies the difference. What
@@ -34,10 +32,10 @@ func (s *sidecar) pass(ctx context.Context) error {
 	}
 	doc := s.want.doc
 	s.takeManifest(ctx)
-	if ch.addresses && s.resolver.SetKnown(s.want.addresses) {
-		s.addressesChanged()
+	if ch.addresses && s.resolver.SetKnown(s.want.addresses) && s.fabric != nil {
+		s.fabric.PeersChanged()
 	}
-	try(s.host.apply(doc, s.cfg.state("host.json")))
+	try(s.host.apply(doc, s.cfg.Device, s.cfg.state("host.json")))
 
 	made := try(s.network(doc, ch))
 	v := view{doc: doc, digest: s.want.digest, held: s.linksHeld(), mgmtMade: made, applied: true}
@@ -100,24 +98,26 @@ func (s *sidecar) linksHeld() bool {
 	return !open
 }
 
-func (s *sidecar) addressesChanged() {
-	if s.peers != nil {
-		s.peers.AddressesChanged()
-	}
-	if s.fabric != nil {
-		s.fabric.PeersChanged()
-	}
-}
-
-// network has everything but the data interfaces: cluster interface, rules,
-// mesh, eth0, firewall.
+// network has everything but the data interfaces: cluster interface, firewall, rules,
+// mesh, eth0. Nothing listens before the firewall is there.
 func (s *sidecar) network(doc *contract.Links, ch change) error {
 	underlay, err := s.underlay.Ensure()
 	if err != nil {
 		return err
 	}
-	s.underlaid = true
 	s.router.Set(doc.Mgmt, s.mgmtLegs(doc), s.want.pods)
+	if doc.Mgmt != nil {
+		s.setMesh(doc)
+	}
+	if err := s.firewall(doc, underlay); err != nil {
+		return err
+	}
+	if s.peers != nil {
+		if err := s.peers.Guard(); err != nil {
+			return err
+		}
+	}
+	s.guarded = true
 	snap, err := link.Read(s.nl)
 	if err != nil {
 		return err
@@ -125,14 +125,16 @@ func (s *sidecar) network(doc *contract.Links, ch change) error {
 	errs := []error{s.router.Rules()}
 	var mesh netlink.Link
 	if doc.Mgmt != nil {
-		mesh, err = s.ensureMesh(doc, snap, underlay)
+		if mesh, err = s.mesh.Ensure(snap, underlay); err != nil {
+			mesh = nil
+		}
 		errs = append(errs, err)
 	}
 	errs = append(errs, s.router.Ensure(snap, mesh))
 	if mesh != nil {
 		errs = append(errs, s.ensurePeers(doc, mesh, ch.directory))
 	}
-	return errors.Join(append(errs, s.firewall(doc, underlay))...)
+	return errors.Join(errs...)
 }
 
 // mgmtLegs are the legs of interfaces on the management network.
@@ -146,16 +148,17 @@ func (s *sidecar) mgmtLegs(doc *contract.Links) []string {
 	return legs
 }
 
-func (s *sidecar) ensureMesh(doc *contract.Links, snap *link.Snapshot, underlay netlink.Link) (netlink.Link, error) {
-	if s.mesh == nil {
-		s.mesh = mgmt.NewMesh(s.nl, s.cfg.Namespace+"/"+doc.Lab, doc.Pod, s.cfg.PodIPs[0])
-		peers := mgmt.NewPeers(s.nl, doc.Pod, s.cfg.PodIPs[0], s.resolver, s.cfg.Log)
-		peers.SetDirectory(s.want.pods)
-		s.mu.Lock()
-		s.peers = peers
-		s.mu.Unlock()
+func (s *sidecar) setMesh(doc *contract.Links) {
+	if s.mesh != nil {
+		return
 	}
-	return s.mesh.Ensure(snap, underlay)
+	lab := s.cfg.Namespace + "/" + doc.Lab
+	s.mesh = mgmt.NewMesh(s.nl, lab, doc.Pod, s.cfg.PodIPs[0])
+	peers := mgmt.NewPeers(s.nl, lab, doc.Pod, s.cfg.PodIPs[0], s.cfg.Log)
+	peers.SetDirectory(s.want.pods)
+	s.mu.Lock()
+	s.peers = peers
+	s.mu.Unlock()
 }
 
 // Proxied addresses are compared with the kernel's when the directory or an
@@ -173,6 +176,10 @@ func (s *sidecar) ensurePeers(doc *contract.Links, mesh netlink.Link, newDirecto
 	if err := s.peers.Watch(mesh); err != nil {
 		return err
 	}
+	if s.fabric != nil {
+		s.peers.SetSessions(s.fabric)
+		s.peers.Apply()
+	}
 	if now := time.Now(); now.After(s.nextExpire) {
 		s.nextExpire = now.Add(expireLook)
 		if err := s.peers.Expire(); err != nil {
@@ -182,21 +189,25 @@ func (s *sidecar) ensurePeers(doc *contract.Links, mesh netlink.Link, newDirecto
 	return s.ensureProxies(doc, mesh, newDirectory)
 }
 
-// tunnelPorts are the UDP ports on the Pod address that are the sidecar's.
-var tunnelPorts = []uint16{contract.WirePort, contract.MgmtPort, contract.VXLANPort}
+// The ports on the Pod address that are the sidecar's.
+var (
+	udpPorts = []uint16{contract.WirePort, contract.MgmtPort, contract.VXLANPort}
+	tcpPorts = []uint16{contract.StatusPort}
+)
 
 func (s *sidecar) firewall(doc *contract.Links, underlay netlink.Link) error {
 	c := nft.Config{
-		Underlay: mgmt.UnderlayName, PodAddrs: s.cfg.PodIPs, Ports: doc.Ports,
-		UnderlayMTU: underlay.Attrs().MTU, Mark: mgmt.Mark, Tunnels: slices.Clone(tunnelPorts),
+		Underlay: mgmt.UnderlayName, PodAddrs: s.cfg.PodIPs, UnderlayMTU: underlay.Attrs().MTU, UDP: udpPorts, TCP: tcpPorts,
+	}
+	for i := range doc.Interfaces {
+		if v := doc.Interfaces[i].VXLAN; v != nil && !slices.Contains(c.Tunnels, uint16(v.DstPort)) {
+			c.Tunnels = append(c.Tunnels, uint16(v.DstPort))
+		}
 	}
 	if s.mesh != nil {
 		c.MeshMTU = s.mesh.MTU(c.UnderlayMTU)
 	}
 	s.router.Firewall(&c)
-	p := passage.Passage{Underlay: c.Underlay, Leg: c.Leg, Mesh: c.Mesh, Mark: c.Mark, UDP: tunnelPorts, TCP: contract.StatusPort}
 	_, err := nft.Table{}.Apply(c)
-	_, nftErr := nft.AssertPassage(p)
-	_, oldErr := xtables.AssertPassage(p)
-	return errors.Join(err, nftErr, oldErr)
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,13 +26,31 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
+	"github.com/c9s-lab/c9s/sidecar/hold"
 )
 
 // The test binary is the sidecar too, so that it runs in a namespace as a process
 // of its own, which can be killed.
 const podEnv = "C9S_TEST_POD"
 
+// helperEnv makes it the helper in a device's container, at that socket.
+const helperEnv = "C9S_TEST_HELPER"
+
+// liarEnv makes it one that offers another namespace there.
+const liarEnv = "C9S_TEST_LIAR"
+
+// The first thread is where /proc/<pid>/ns/net looks; see c9s-sidecar.
+func init() { runtime.LockOSThread() }
+
 func TestMain(m *testing.M) {
+	if socket := os.Getenv(helperEnv); socket != "" {
+		endWithTests()
+		hold.Keep(context.Background(), socket)
+	}
+	if socket := os.Getenv(liarEnv); socket != "" {
+		endWithTests()
+		lie(socket)
+	}
 	if text := os.Getenv(podEnv); text != "" {
 		os.Exit(podMain(text))
 	}
@@ -46,16 +66,34 @@ func podMain(text string) int {
 	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	// The end of the tests is the end of this pipe.
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(3)
-	}()
-	if err := Run(ctx, cfg); err != nil {
+	err := runPod(ctx, cfg)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+func runPod(ctx context.Context, cfg Config) (err error) {
+	const child = "child"
+	if len(os.Args) == 2 && os.Args[1] == child {
+		if cfg.Device, err = hold.Device(); err != nil {
+			return err
+		}
+		return Run(ctx, cfg)
+	}
+	endWithTests()
+	return hold.Supervise(ctx, hold.Options{
+		PodIPs: cfg.PodIPs, StateDir: cfg.StateDir, Dir: StateFolder(cfg.StateDir), Log: cfg.Log, Command: []string{"/proc/self/exe", child},
+	})
+}
+
+// endWithTests ends the process with the tests: the end of a pipe.
+func endWithTests() {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(3)
+	}()
 }
 
 func needRoot(t *testing.T) {
@@ -134,7 +172,8 @@ func run(name string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// pod is a Pod: a namespace with what a CNI plugin leaves, and files.
+// pod is a Pod: a namespace with what a CNI plugin leaves, and files. ns is the
+// device's.
 type pod struct {
 	c    *cluster
 	t    *testing.T
@@ -144,8 +183,10 @@ type pod struct {
 	ip6  string
 	dir  string
 	doc  contract.Links
-	cmd  *exec.Cmd
-	log  *os.File
+	// cmd is the sidecar's supervisor, helper the second holder of its namespace.
+	cmd    *exec.Cmd
+	helper *exec.Cmd
+	log    *os.File
 	// only is "IPv4 only" or "IPv6 only" for a Pod of one family.
 	only string
 }
@@ -166,7 +207,7 @@ func (p *pod) addrs() []netip.Addr {
 func (c *cluster) newPod(name string, doc contract.Links) *pod {
 	c.t.Helper()
 	p := &pod{c: c, t: c.t, name: name, doc: doc, dir: filepath.Join(c.dir, name)}
-	for _, dir := range []string{"links", "directory", "plan", "state", "key"} {
+	for _, dir := range []string{"links", "directory", "plan", "state/exec/" + name, "key"} {
 		if err := os.MkdirAll(filepath.Join(p.dir, dir), 0o755); err != nil {
 			c.t.Fatal(err)
 		}
@@ -245,30 +286,107 @@ func (p *pod) start() {
 			p.t.Fatal(err)
 		}
 	}
-	p.cmd = exec.Command("ip", "netns", "exec", p.ns, os.Args[0])
-	p.cmd.Env = append(os.Environ(), podEnv+"="+string(data))
-	p.cmd.Stderr = p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUTS}
-	if _, err := p.cmd.StdinPipe(); err != nil {
+	p.cmd = p.spawn(podEnv + "=" + string(data))
+	if p.helper == nil {
+		p.helper = p.spawn(helperEnv + "=" + p.holdSocket())
+	}
+}
+
+// holdSocket is where the supervisor and helpers exchange the namespace.
+func (p *pod) holdSocket() string {
+	return filepath.Join(p.dir, "state", contract.ExecDir, p.name, contract.HoldSocket)
+}
+
+// spawn runs the test binary as one of the Pod's processes.
+func (p *pod) spawn(env string) *exec.Cmd {
+	p.t.Helper()
+	cmd := exec.Command("ip", "netns", "exec", p.ns, os.Args[0])
+	cmd.Env = append(os.Environ(), env)
+	cmd.Stderr = p.log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUTS}
+	if _, err := cmd.StdinPipe(); err != nil {
 		p.t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	return cmd
+}
+
+// kill ends the sidecar's container: the supervisor, and the sidecar with it.
+func (p *pod) kill() { p.cmd = endOf(p.cmd) }
+
+func endOf(cmd *exec.Cmd) *exec.Cmd {
+	if cmd != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	return nil
+}
+
+// child is the process id of the sidecar that the supervisor runs.
+func (p *pod) child() int {
+	p.t.Helper()
+	pid := 0
+	eventually(p.t, p.name+"'s sidecar runs", func() error {
+		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.cmd.Process.Pid))
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			data, _ := os.ReadFile(f)
+			if n, err := strconv.Atoi(strings.TrimSpace(string(data))); err == nil {
+				pid = n
+				return nil
+			}
+		}
+		return errors.New("it does not")
+	})
+	return pid
+}
+
+// own is the name of the sidecar's network namespace, which the name keeps alive.
+func (p *pod) own() string {
+	p.t.Helper()
+	name := p.ns + "o"
+	if _, err := os.Stat("/run/netns/" + name); err == nil {
+		return name
+	}
+	p.c.ip("netns", "attach", name, strconv.Itoa(p.child()))
+	return name
+}
+
+// inOwn runs a command line in the sidecar's namespace.
+func (p *pod) inOwn(line string) string { p.t.Helper(); return inNS(p.t, p.own(), line) }
+
+// unplug ends the Pod's processes and namespaces, as a Pod's end does.
+func (p *pod) unplug() {
+	p.kill()
+	p.helper = endOf(p.helper)
+	run("ip", "netns", "del", p.ns+"o")
+	run("ip", "netns", "del", p.ns)
+}
+
+// forgetState empties the shared folder, as another Pod has its own.
+func (p *pod) forgetState() {
+	p.t.Helper()
+	if err := errors.Join(os.RemoveAll(p.dir+"/state"), os.MkdirAll(p.dir+"/state/exec/"+p.name, 0o755)); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-func (p *pod) kill() {
-	if p.cmd == nil {
-		return
+func (c *cluster) podNamed(name string) *pod {
+	for _, p := range c.pods {
+		if p.name == name {
+			return p
+		}
 	}
-	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
-	p.cmd = nil
+	c.t.Fatalf("there is no Pod %s", name)
+	return nil
 }
 
 func (p *pod) remove() {
-	p.kill()
-	run("ip", "netns", "del", p.ns)
+	p.unplug()
 	data, _ := os.ReadFile(filepath.Join(p.dir, "log"))
 	if strings.Contains(string(data), "DATA RACE") {
 		p.t.Error("the race detector found something")

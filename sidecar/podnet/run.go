@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -14,15 +12,15 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
-	"github.com/c9s-lab/c9s/sidecar/nft"
+	"github.com/c9s-lab/c9s/sidecar/nspace"
 	"github.com/c9s-lab/c9s/sidecar/resolve"
-	"github.com/c9s-lab/c9s/sidecar/xtables"
 )
 
 // The loop looks at everything after a notice of a change, and every slowLook
@@ -40,8 +38,11 @@ const stuckAfter = time.Minute
 
 // sidecar is the running thing.
 type sidecar struct {
-	cfg      Config
+	cfg Config
+	own *nspace.Namespace
+	// nl is the handle of the sidecar's namespace, device that of the device's.
 	nl       *netlink.Handle
+	device   *netlink.Handle
 	resolver *resolve.Resolver
 	asker    *asker
 	fabric   Fabric
@@ -53,7 +54,7 @@ type sidecar struct {
 	want       desired
 	host       host
 	underlay   *mgmt.Underlay
-	underlaid  bool // the cluster interface is as it must be
+	guarded    bool // the cluster interface and the firewall are as they must be
 	router     *mgmt.Router
 	mesh       *mgmt.Mesh
 	peers      *mgmt.Peers
@@ -98,10 +99,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.defaults(); err != nil {
 		return err
 	}
-	if err := cfg.forgetOther(); err != nil {
-		return err
-	}
-	// The container is limited to 64 MiB; most of the time little is in use.
+	// Most of the time little memory is in use.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
@@ -117,18 +115,26 @@ func Run(ctx context.Context, cfg Config) error {
 }
 
 func newSidecar(cfg Config) (*sidecar, error) {
+	own, err := nspace.Current()
+	if err != nil {
+		return nil, err
+	}
 	nl, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("netlink: %w", err)
 	}
-	s := &sidecar{cfg: cfg, nl: nl, wake: newPoke(), begun: time.Now()}
-	s.resolver = resolve.New(cfg.ResolvConf, mgmt.MarkSocket)
+	device, err := netlink.NewHandleAt(netns.NsHandle(cfg.Device.FD()), unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("netlink in the device's network namespace: %w", err)
+	}
+	s := &sidecar{cfg: cfg, own: own, nl: nl, device: device, wake: newPoke(), begun: time.Now()}
+	s.resolver = resolve.New(cfg.ResolvConf)
 	s.asker = newAsker(s.resolver)
 	s.host.load(cfg.state("host.json"))
-	s.underlay = mgmt.NewUnderlay(nl, cfg.state("underlay.json"), cfg.PodIPs)
-	s.router = mgmt.NewRouter(nl, nil, cfg.PodIPs)
-	s.set = link.NewSet(nl, link.Options{
-		StateFile: cfg.state("interfaces.json"), HostNetNS: cfg.HostNetNS, Owner: cfg.Namespace + "/" + cfg.PodName,
+	s.underlay = mgmt.NewUnderlay(nl, device, own.FD(), cfg.state("underlay.json"), cfg.PodIPs)
+	s.router = mgmt.NewRouter(nl, own.FD(), cfg.Device, device)
+	s.set = link.NewSet(nl, own, device, link.Options{
+		Device: cfg.Device, StateFile: cfg.state("interfaces.json"), HostNetNS: cfg.HostNetNS, Owner: cfg.Namespace + "/" + cfg.PodName,
 		Underlay: mgmt.UnderlayName, Source: cfg.PodIPs, Resolve: s.resolver.Name,
 	})
 	return s, s.countBoot()
@@ -153,6 +159,8 @@ func (s *sidecar) close() {
 		s.peers.Close()
 	}
 	s.nl.Close()
+	s.device.Close()
+	s.own.Close()
 }
 
 func (s *sidecar) run(ctx context.Context) error {
@@ -167,8 +175,8 @@ func (s *sidecar) run(ctx context.Context) error {
 	dirs := []string{s.cfg.LinksDir, s.cfg.DirectoryDir, s.cfg.HostsFile, filepath.Dir(s.cfg.KeyFile)}
 	for _, watch := range []func() (func(), error){
 		func() (func(), error) { return watchFiles(dirs, s.wake.poke) },
-		func() (func(), error) { return watchKernel(s.wake.poke) },
-		func() (func(), error) { return nft.Watch(s.wake.poke) },
+		func() (func(), error) { return watchLinks(s.own, s.wake.poke) },
+		func() (func(), error) { return watchLinks(s.cfg.Device, s.wake.poke) },
 	} {
 		stop, err := watch()
 		if err != nil {
@@ -180,7 +188,6 @@ func (s *sidecar) run(ctx context.Context) error {
 	defer group.Wait()
 	defer cancel()
 	ends := make(chan error, 4)
-	group.Go(func() { xtables.Watch(ctx, s.wake.poke) })
 	group.Go(func() { ends <- s.serve(ctx) })
 	group.Go(func() { ends <- s.loop(ctx, &group, ends) })
 	select {
@@ -215,7 +222,7 @@ func (s *sidecar) loop(ctx context.Context, group *sync.WaitGroup, ends chan<- e
 		err := s.pass(ctx)
 		s.passAt.Store(0)
 		s.note(err)
-		if s.underlaid {
+		if s.guarded {
 			s.note(s.keepFabric(ctx, group, ends))
 		}
 		if err != nil {
@@ -254,13 +261,8 @@ func (s *sidecar) manifest() *contract.Manifest {
 	return s.man
 }
 
-// markedClient is an HTTP client whose packets take the Pod's own routes.
-func markedClient() *http.Client {
-	dialer := &net.Dialer{Timeout: askPatience, Control: mgmt.MarkSocket}
-	return &http.Client{Timeout: askPatience, Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10}}
-}
-
 // Status asks the sidecar of this Pod, for the subcommand of that name.
 func Status(ctx context.Context) (api.Status, error) {
-	return api.Fetch(ctx, nil, localhost)
+	c := Config{StateDir: contract.StateDir}
+	return api.FetchSocket(ctx, c.state(contract.SocketFile))
 }

@@ -118,6 +118,9 @@ func (s *sidecar) programs() []api.Program {
 	var all []api.Program
 	for _, n := range s.manifest().Nodes {
 		for _, c := range n.Containers {
+			if len(c.Program.Steps) == 0 {
+				continue
+			}
 			p := api.Program{Node: n.Name, Container: c.Name}
 			p.Result, _ = readResult(s.cfg.StateDir, c)
 			all = append(all, p)

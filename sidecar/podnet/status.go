@@ -1,7 +1,9 @@
 package podnet
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
@@ -219,13 +221,10 @@ func (s *sidecar) peerList() []api.Peer {
 	if peers == nil {
 		return nil
 	}
-	entries, err := peers.Entries()
-	if err != nil {
-		return nil
-	}
 	var all []api.Peer
-	for _, e := range entries {
-		all = append(all, api.Peer{Pod: e.Pod, Address: e.Remote})
+	for _, e := range peers.Entries() {
+		all = append(all, api.Peer{Pod: e.Pod, Address: e.Remote, Up: e.Remote.IsValid(), RTT: float64(e.RTT) / float64(time.Millisecond)})
 	}
+	slices.SortFunc(all, func(a, b api.Peer) int { return cmp.Compare(a.Pod, b.Pod) })
 	return all
 }

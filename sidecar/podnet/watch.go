@@ -7,6 +7,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
 
 // poke is a wake-up that is never lost and never waits.
@@ -49,13 +51,16 @@ func watchFiles(paths []string, changed func()) (stop func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// watchKernel calls changed after interfaces, addresses of ours or policy rules
-// changed. Routes are left out: a router's table may change a thousand times a
-// second; the sidecar's own routes are looked at now and then.
-func watchKernel(changed func()) (stop func(), err error) {
-	s, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE, unix.RTNLGRP_IPV4_NETCONF, unix.RTNLGRP_IPV6_NETCONF)
+// watchLinks calls changed after an interface of the namespace changed. All else is
+// looked at now and then.
+func watchLinks(ns *nspace.Namespace, changed func()) (stop func(), err error) {
+	var s *nl.NetlinkSocket
+	err = ns.Do(func() error {
+		s, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("watch the kernel: %w", err)
+		return nil, fmt.Errorf("watch interfaces: %w", err)
 	}
 	go func() {
 		for {

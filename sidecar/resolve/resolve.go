@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
@@ -49,9 +48,8 @@ type answer struct {
 }
 
 // New reads resolv.conf once: a device of the Pod may write its own later.
-// control prepares the sockets.
-func New(resolvConf string, control func(network, address string, c syscall.RawConn) error) *Resolver {
-	r := &Resolver{dialer: net.Dialer{Timeout: dnsPatience, Control: control}, cache: map[string]*answer{}}
+func New(resolvConf string) *Resolver {
+	r := &Resolver{dialer: net.Dialer{Timeout: dnsPatience}, cache: map[string]*answer{}}
 	r.servers, r.search = readResolvConf(resolvConf)
 	return r
 }

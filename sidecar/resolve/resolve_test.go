@@ -60,7 +60,7 @@ func TestLookup(t *testing.T) {
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := New(conf, nil)
+	r := New(conf)
 	if !slices.Equal(r.servers, []string{"10.96.0.10:53"}) || len(r.search) != 2 {
 		t.Fatalf("read %v, %v", r.servers, r.search)
 	}

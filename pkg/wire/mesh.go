@@ -1,0 +1,106 @@
+//go:build linux
+
+package wire
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
+)
+
+// Sessions are not for wires alone: the management network asks for some, to learn where
+// another Pod of the lab is, from itself and proven, and whether it is there.
+
+// callerPatience is how long a Pod that called is remembered without a session.
+const callerPatience = 5 * time.Second
+
+// Peer is another Pod of the lab.
+type Peer struct {
+	Pod string
+	// Addr is where it has proven to be, not valid while there is no session.
+	Addr netip.Addr
+	RTT  time.Duration
+}
+
+// SetLab says which Pods may open a session although no wire leads to them.
+func (f *Fabric) SetLab(pods map[string]bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lab = pods
+}
+
+// Keep keeps sessions with Pods, besides those to which wires lead.
+func (f *Fabric) Keep(pods map[string]bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !maps.Equal(f.kept, pods) {
+		f.kept = maps.Clone(pods)
+		f.updatePeers()
+		poke(f.ticks)
+	}
+	poke(f.resolve)
+}
+
+// Peers returns all Pods with which there is a session, or is to be one.
+func (f *Fabric) Peers() []Peer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]Peer, 0, len(f.eng.peers))
+	for name, p := range f.eng.peers {
+		peer := Peer{Pod: name}
+		if s := p.cur; s != nil && s.proven {
+			peer.Addr, peer.RTT = s.addr.Load().Addr().Unmap(), s.rtt
+		}
+		all = append(all, peer)
+	}
+	slices.SortFunc(all, func(a, b Peer) int { return cmp.Compare(a.Pod, b.Pod) })
+	return all
+}
+
+// called makes a Pod of the lab a peer because it says hello, under the lock. It returns
+// nil for a stranger.
+func (f *Fabric) called(pod string) *peer {
+	if !f.lab[pod] || pod == f.opt.Pod {
+		return nil
+	}
+	f.callers[pod] = f.now()
+	f.updatePeers()
+	return f.eng.peers[pod]
+}
+
+// forgetCallers drops those that have ended their session, under the lock.
+func (f *Fabric) forgetCallers(now time.Duration) {
+	forgotten := false
+	for pod, at := range f.callers {
+		p := f.eng.peers[pod]
+		switch {
+		case p != nil && p.cur != nil:
+			f.callers[pod] = now
+		case now-at > callerPatience:
+			delete(f.callers, pod)
+			forgotten = true
+		}
+	}
+	if forgotten {
+		f.updatePeers()
+	}
+}
+
+// meshPeers adds the peers without wires.
+func (f *Fabric) meshPeers(peers map[string][]contract.WireID) {
+	add := func(pod string) {
+		if _, ok := peers[pod]; !ok && pod != f.opt.Pod {
+			peers[pod] = nil
+		}
+	}
+	for pod := range f.kept {
+		add(pod)
+	}
+	for pod := range f.callers {
+		add(pod)
+	}
+}

@@ -1,0 +1,31 @@
+package hold
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
+)
+
+// terminationLog is where the kubelet finds a container's last words.
+const terminationLog = "/dev/termination-log"
+
+// GiveUp has the Pod replaced. Nobody in it may delete it; but the kubelet evicts a Pod
+// whose volume is over its limit, and its Deployment makes another one.
+func GiveUp(stateDir string) error {
+	// It is there where the kubelet made it.
+	_ = os.WriteFile(terminationLog, []byte(contract.LostMessage), 0o644)
+	f, err := os.OpenFile(filepath.Join(stateDir, "evict"), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Fallocate(int(f.Fd()), 0, 0, contract.StateLimit+contract.StateLimit/8); err != nil && !errors.Is(err, unix.ENOSPC) {
+		return fmt.Errorf("fill the Pod's folder, so that the Pod is evicted: %w", err)
+	}
+	return nil
+}
