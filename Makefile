@@ -22,14 +22,14 @@ PLANNER_FLAGS ?= -mod=mod
 planner-resolves = (cd planner && $(GO) list $(PLANNER_FLAGS) -deps ./... >/dev/null 2>&1)
 
 .PHONY: build
-build: ## Build bin/c9s, with containerlab's kind hooks where its module resolves
+build: ## Build bin/c9s, and bin/c9s-planner (containerlab's kind hooks) where its module resolves
 	@mkdir -p bin
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/c9s ./cmd/c9s
 	@if $(planner-resolves); then \
-		echo "building bin/c9s with containerlab's kind hooks linked in, and bin/c9s-planner"; \
-		cd planner && $(GO) build $(PLANNER_FLAGS) -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/c9s ./cmd/c9s-planner; \
+		echo "building bin/c9s-planner, by which c9s plans with containerlab's kind hooks"; \
+		cd planner && $(GO) build $(PLANNER_FLAGS) -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/c9s-planner; \
 	else \
-		echo "building bin/c9s with the built-in planner: containerlab's module does not resolve here"; \
-		$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/c9s ./cmd/c9s; \
+		echo "no bin/c9s-planner: containerlab's module does not resolve here; c9s plans with its catalogue"; \
 	fi
 
 .PHONY: plain

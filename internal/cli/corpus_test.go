@@ -27,10 +27,12 @@ var corpusRefusals = map[diag.Code]string{
 	"bad-address":        "a management address is not in the subnet",
 	"user-not-numeric":   "a container's user is named and not numbered",
 	"unknown-field":      "containerlab refuses the file too",
+
+	"startup-config-partial": "containerlab types it into nokia_sros over SSH from outside; it was dropped without an error before",
 }
 
 // minRendered is how many labs of the corpus must render.
-const minRendered = 235
+const minRendered = 234
 
 // oracle is what containerlab itself made of a lab.
 type oracle struct {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -32,6 +34,7 @@ type topoFlags struct {
 	allowMissing bool
 	planner      string
 	plannerPath  string
+	verbose      bool
 }
 
 func (f *topoFlags) add(cmd *cobra.Command) {
@@ -48,8 +51,9 @@ func (f *topoFlags) add(cmd *cobra.Command) {
 }
 
 func (f *topoFlags) addPlanner(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.planner, "planner", "auto", "who plans the nodes: auto, hooks (containerlab's own) or builtin")
+	cmd.Flags().StringVar(&f.planner, "planner", "auto", "planner of the nodes: auto, hooks (containerlab's own) or builtin")
 	cmd.Flags().StringVar(&f.plannerPath, "planner-path", "", "the planner program for hooks (default: c9s-planner beside c9s or in PATH)")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "say which planner plans the nodes, and why")
 	_ = cmd.RegisterFlagCompletionFunc("planner", cobra.FixedCompletions([]string{"auto", "hooks", "builtin"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -174,64 +178,82 @@ func (f *topoFlags) loadPolicy(src *topology.Source) (*policy.Policy, []diag.Dia
 	return p, diags, nil
 }
 
-// choosePlanner picks the planner that the flags ask for. notice, if not empty,
-// is told once.
-func (f *topoFlags) choosePlanner(world IO, cat *kinds.Catalogue) (p plan.Planner, notice string, err error) {
+// choosePlanner picks the planner that the flags ask for. notice, if not empty, says
+// why the hooks were not taken; loud reports that the user should know without asking.
+func (f *topoFlags) choosePlanner(cat *kinds.Catalogue) (p plan.Planner, notice string, loud bool, err error) {
 	builtin := plan.NewBuiltin(cat, plan.WithTemplateFuncs(topology.TemplateFuncs()))
 	switch f.planner {
 	case "builtin":
-		return builtin, "", nil
-	case "auto":
-		p, notice := autoPlanner(world, f.plannerPath, builtin)
-		return p, notice, nil
-	case "hooks":
-		p, notice := autoPlanner(world, f.plannerPath, nil)
-		if p == nil {
-			return nil, "", fail(fmt.Errorf("--planner hooks: %s", notice))
+		return builtin, "", false, nil
+	case "auto", "hooks":
+		hooks, err := plan.FindHooks(f.plannerPath)
+		found := err == nil
+		if found {
+			auto := plan.NewAuto(hooks, builtin, planCache())
+			if _, err = hooks.Hello(); err == nil {
+				return auto, "", false, nil
+			}
 		}
-		return p, "", nil
+		if f.planner == "hooks" || f.plannerPath != "" && !found {
+			return nil, "", false, fail(fmt.Errorf("--planner %s: %w", f.planner, err))
+		}
+		if !found {
+			return builtin, plannerNotice, false, nil
+		}
+		return builtin, fmt.Sprintf("planner: built-in catalogue (containerlab %s), since the hooks fail: %v", ContainerlabVersion, err), true, nil
 	default:
-		return nil, "", fmt.Errorf("--planner %q: use auto, hooks or builtin", f.planner)
+		return nil, "", false, fmt.Errorf("--planner %q: use auto, hooks or builtin", f.planner)
 	}
 }
 
-// autoPlanner is the hook planner that is linked in, or else the one that
-// plan.Auto finds.
-func autoPlanner(world IO, path string, builtin plan.Planner) (p plan.Planner, notice string) {
-	if self, err := os.Executable(); err == nil && world.PlannerArgs != nil && path == "" {
-		hooks := plan.NewHooks(self, plan.WithArgs(world.PlannerArgs...))
-		if hooks.Check() == nil {
-			return cached(hooks), ""
-		}
-	}
-	p, notice = plan.Auto(path, builtin)
-	if _, ok := p.(*plan.Hooks); ok {
-		p = cached(p)
-	}
-	return p, notice
-}
+// plannerNotice says what plans without c9s-planner.
+const plannerNotice = "planner: built-in catalogue (containerlab " + ContainerlabVersion + "); install c9s-planner to use containerlab's hooks"
 
-// cached keeps what the hook planner plans in the user's cache folder.
-func cached(p plan.Planner) plan.Planner {
+// planCache is the folder in which the plans of the hooks are kept, "" for none.
+func planCache() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return p
+		return ""
 	}
-	return plan.Cache(p, filepath.Join(dir, "c9s", "plans"))
+	return filepath.Join(dir, "c9s", "plans")
 }
 
 // plan plans the nodes of a compiled topology by the planner that the flags ask for, all
-// of them for a nil filter.
-func (f *topoFlags) plan(ctx context.Context, world IO, c *compiled, only map[string]bool) (plan.Planner, map[string]*plan.Plan, []diag.Diagnostic, error) {
-	p, notice, err := f.choosePlanner(world, c.kinds)
-	if err != nil {
-		return nil, nil, nil, err
+// of them for a nil filter. Where compile found errors, the catalogue plans: its faults
+// are worth telling too, and nothing is started for a lab that cannot be rendered.
+func (f *topoFlags) plan(ctx context.Context, world IO, c *compiled, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error) {
+	chosen := *f
+	if hasErrors(c.diags) {
+		chosen.planner = "builtin"
 	}
-	if notice != "" {
+	p, notice, loud, err := chosen.choosePlanner(c.kinds)
+	if err != nil {
+		return nil, nil, err
+	}
+	if closer, ok := p.(io.Closer); ok {
+		defer closer.Close()
+	}
+	if notice != "" && (loud || f.verbose) {
 		fmt.Fprintln(world.Err, notice)
 	}
 	plans, diags, err := planNodes(ctx, p, c.lab, c.file, only)
-	return p, plans, diags, fail(err)
+	if f.verbose && err == nil {
+		fmt.Fprintln(world.Err, plannedBy(plans))
+	}
+	return plans, diags, fail(err)
+}
+
+// plannedBy counts the nodes of each planner.
+func plannedBy(plans map[string]*plan.Plan) string {
+	counts := map[string]int{}
+	for _, p := range plans {
+		counts[p.Planner]++
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", name, counts[name]))
+	}
+	return "nodes by planner: " + strings.Join(parts, ", ")
 }
 
 // planNodes plans nodes in parallel; a nil filter means all of them.

@@ -58,7 +58,7 @@ func (f *topoFlags) showPlans(ctx context.Context, world IO, ref string, nodes [
 	if err != nil {
 		return fail(err)
 	}
-	_, plans, planDiags, err := f.plan(ctx, world, c, only)
+	plans, planDiags, err := f.plan(ctx, world, c, only)
 	if err != nil {
 		return err
 	}

@@ -185,7 +185,7 @@ func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules [
 			return nil, c.diags, nil
 		}
 	}
-	planner, plans, planDiags, err := f.plan(ctx, world, c, only)
+	plans, planDiags, err := f.plan(ctx, world, c, only)
 	switch {
 	case err != nil && hasErrors(c.diags):
 		return nil, c.diags, nil // these come first
@@ -211,7 +211,7 @@ func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules [
 	if diags = append(diags, imageDiags...); hasErrors(diags) {
 		return nil, diags, nil
 	}
-	o.Image, o.Version, o.Planner, o.NoController, o.MapImage = sidecar, Version, planner.Name(), f.noController, rules
+	o.Image, o.Version, o.NoController, o.MapImage = sidecar, Version, f.noController, rules
 	if certify != nil {
 		if err := certify(c.lab, plans, &o); err != nil {
 			return nil, nil, fail(err)

@@ -36,9 +36,6 @@ type IO struct {
 	Env []string
 	// Color tells that Err is a terminal which takes colours.
 	Color bool
-	// PlannerArgs, if not nil, are arguments that make this very program the
-	// hook planner: a c9s with containerlab's hooks linked in.
-	PlannerArgs []string
 }
 
 // System is the process's own world.

@@ -3,9 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 
-	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/spf13/cobra"
 )
@@ -27,8 +27,14 @@ func newVersion(world IO) *cobra.Command {
 		Example: "  c9s version\n  c9s version -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			builtin := plan.NewBuiltin(kinds.Builtin())
-			planner, _ := autoPlanner(world, "", builtin)
+			f := &topoFlags{planner: "auto"}
+			planner, notice, _, err := f.choosePlanner(kinds.Builtin())
+			if err != nil {
+				return err
+			}
+			if closer, ok := planner.(io.Closer); ok {
+				defer closer.Close()
+			}
 			info := struct {
 				Version      string `json:"version"`
 				Containerlab string `json:"containerlab"`
@@ -41,6 +47,9 @@ func newVersion(world IO) *cobra.Command {
 			case "json":
 				return fail(printJSON(world.Out, info))
 			case "":
+				if notice != "" {
+					info.Planner += "\n" + notice
+				}
 				_, err := fmt.Fprintf(world.Out, "c9s %s\ncontainerlab vocabulary %s\nplanner %s\nimage %s\n%s %s\n",
 					info.Version, info.Containerlab, info.Planner, info.Image, info.Go, info.Platform)
 				return fail(err)

@@ -29,7 +29,8 @@ type Options struct {
 	Namespace string
 	// Kinds is the catalogue; nil means the built-in one.
 	Kinds *kinds.Catalogue
-	// Env is the environment for __IMPORT_ENVS and env-files, as NAME=value.
+	// Env is the environment for __IMPORT_ENVS, env-files and the variables in
+	// startup-configs, as NAME=value.
 	Env []string
 	// Home is what "~" stands for.
 	Home string

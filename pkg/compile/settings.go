@@ -241,7 +241,9 @@ func (c *compiler) compileConfigFiles(n *node) {
 	s := r.str(func(d *topology.NodeDef) topology.Str { return d.StartupConfig })
 	if s.Value != "" {
 		if ref, name, ok := c.files.text(magic.Replace(s.Value), s.Pos, "startup-config", "embedded.partial.cfg"); ok {
-			n.StartupConfig = &lab.Config{File: ref, Name: name, Partial: strings.Contains(strings.ToLower(name), ".partial")}
+			n.StartupConfig = &lab.Config{
+				File: ref, Name: name, Partial: strings.Contains(strings.ToLower(name), ".partial"), Env: c.configEnv(ref),
+			}
 		}
 	}
 	if n.EnforceStartupConfig && n.SuppressStartupConfig {

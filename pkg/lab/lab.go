@@ -226,6 +226,9 @@ type Config struct {
 	Name string `json:"name"`
 	// Partial tells that Name contains ".partial" (inline configs always do).
 	Partial bool `json:"partial,omitempty"`
+	// Env holds those variables of the caller's environment that the text refers
+	// to. Kinds that expand variables expand these and no others.
+	Env map[string]string `json:"env,omitempty"`
 }
 
 // Mount is a bind or a volume.

@@ -12,7 +12,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
-// decodeAnswer reads exactly one Response. The version comes first, since another
+// decodeAnswer reads exactly one Response from a line. The version comes first, since another
 // one may have another shape.
 func decodeAnswer(output []byte) (*Response, *problem) {
 	var head struct {

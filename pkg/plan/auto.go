@@ -1,31 +1,59 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
 // ProgramName is what the hook planner's program is called.
 const ProgramName = "c9s-planner"
 
-// Auto is the hook planner where its program is there and answers, else builtin,
-// which may be nil. The program is sought at hooksPath if that is given, else
-// beside the running program, else in PATH. notice says which planner was taken
-// and why, for the user; it is empty where there is nothing to tell.
-func Auto(hooksPath string, builtin Planner) (p Planner, notice string) {
-	program, err := findProgram(hooksPath)
-	if err == nil {
-		hooks := NewHooks(program)
-		if err = hooks.Check(); err == nil {
-			return hooks, ""
-		}
+// Auto is a planner that chooses for each node: the hook planner where its program
+// can plan the kind, else the catalogue. A kind that the user defines or overrides
+// is the catalogue's. Plans of the hooks are kept in cacheDir, unless that is "".
+type Auto struct {
+	program   *Hooks
+	hooks     Planner
+	catalogue *Builtin
+}
+
+// NewAuto returns the planner that chooses between a program and the catalogue.
+func NewAuto(program *Hooks, catalogue *Builtin, cacheDir string) *Auto {
+	var hooks Planner = program
+	if cacheDir != "" {
+		program.helloFile = helloFile(program, cacheDir)
+		hooks = Cache(program, cacheDir)
 	}
-	if builtin == nil {
-		return nil, err.Error()
+	return &Auto{program: program, hooks: Finish(hooks, catalogue), catalogue: catalogue}
+}
+
+// Name is that of the hook planner.
+func (a *Auto) Name() string { return a.program.Name() }
+
+// Plan plans n by the planner chosen for its kind.
+func (a *Auto) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
+	if k, ok := a.catalogue.catalogue.Lookup(n.Kind); ok && !k.Custom() && a.program.Plans(n.Kind) {
+		return a.hooks.Plan(ctx, l, n)
 	}
-	return builtin, fmt.Sprintf("planning with the kind catalogue (%s): %v", builtin.Name(), err)
+	return a.catalogue.Plan(ctx, l, n)
+}
+
+// Close ends the program.
+func (a *Auto) Close() error { return a.program.Close() }
+
+// FindHooks returns the hook planner whose program is at path, or, if that is "",
+// beside the running program or in PATH. The error says why there is none.
+func FindHooks(path string, options ...HooksOption) (*Hooks, error) {
+	program, err := findProgram(path)
+	if err != nil {
+		return nil, err
+	}
+	return NewHooks(program, options...), nil
 }
 
 // findProgram is the path of the planner program.

@@ -44,8 +44,15 @@ func (b *Builtin) Name() string { return BuiltinName }
 
 // Plan plans node n. It never returns an error.
 func (b *Builtin) Plan(_ context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
-	p := &Plan{Version: Version, Node: n.Name, Kind: n.Kind, Planner: BuiltinName}
-	d := &draft{planner: b, lab: l, node: n, plan: p}
+	d := b.draft(l, n)
+	d.plan.Diagnostics = d.problems.All()
+	return d.plan, nil
+}
+
+// draft is the plan of n with what it was made from. Its kind is nil where the node
+// has none that can run.
+func (b *Builtin) draft(l *lab.Lab, n *lab.Node) *draft {
+	d := &draft{planner: b, lab: l, node: n, plan: &Plan{Version: Version, Node: n.Name, Kind: n.Kind, Planner: BuiltinName}}
 	kind, ok := b.catalogue.Lookup(n.Kind)
 	switch {
 	case !ok:
@@ -58,6 +65,5 @@ func (b *Builtin) Plan(_ context.Context, l *lab.Lab, n *lab.Node) (*Plan, error
 		d.kind = kind
 		d.fill()
 	}
-	p.Diagnostics = d.problems.All()
-	return p, nil
+	return d
 }

@@ -19,9 +19,10 @@ type cache struct {
 	dir     string
 }
 
-// Cache keeps the plans of p in dir, by a digest of all that a plan depends on:
-// the planner's name, version and program, the node, and what the node is linked
-// to. Plans with an error are not kept. What cannot be read or written is planned again.
+// Cache keeps the plans of p in dir, by a digest of all that a plan depends on: the
+// planner's program, the node and its links. No lines of the topology and no other
+// nodes are in it. Plans with an error are not kept. What cannot be read or written is
+// planned again.
 func Cache(p Planner, dir string) Planner { return &cache{planner: p, dir: dir} }
 
 func (c *cache) Name() string { return c.planner.Name() }
@@ -32,6 +33,7 @@ func (c *cache) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error
 		return nil, err
 	}
 	if p := readPlan(file); p != nil {
+		place(p, n)
 		return p, nil
 	}
 	p, err := c.planner.Plan(ctx, l, n)
@@ -51,12 +53,14 @@ func (c *cache) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error
 func (c *cache) file(l *lab.Lab, n *lab.Node) (string, error) {
 	program := ""
 	if f, ok := c.planner.(interface{ Fingerprint() string }); ok {
-		program = f.Fingerprint()
+		program = f.Fingerprint() // without starting it
+	} else {
+		program = c.planner.Name()
 	}
 	data, err := json.Marshal(struct {
-		Plan, Protocol, Planner, Program, Node string
-		Lab                                    *lab.Lab
-	}{Version, ProtocolVersion, c.planner.Name(), program, n.Name, excerpt(l, n)})
+		Plan, Protocol, Program, Node string
+		Lab                           *lab.Lab
+	}{Version, ProtocolVersion, program, n.Name, excerpt(l, n)})
 	if err != nil {
 		return "", err
 	}
@@ -83,4 +87,34 @@ func writePlan(file string, p *Plan) error {
 		return err
 	}
 	return cachefile.Write(file, data)
+}
+
+// helloFile is where Hooks keeps what its program says of itself.
+func helloFile(h *Hooks, dir string) string {
+	sum := sha256.Sum256([]byte(ProtocolVersion + "\x00" + h.Fingerprint()))
+	return filepath.Join(dir, "program-"+hex.EncodeToString(sum[:8])+".json")
+}
+
+func readHello(file string) *Response {
+	if file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	hello := &Response{}
+	if json.Unmarshal(data, hello) != nil || hello.Version != ProtocolVersion || hello.Planner == "" {
+		return nil
+	}
+	return hello
+}
+
+func writeHello(file string, hello *Response) {
+	if file == "" || hello == nil {
+		return
+	}
+	if data, err := json.Marshal(hello); err == nil {
+		_ = cachefile.Write(file, data) // it is asked again without
+	}
 }

@@ -43,6 +43,7 @@ func TestCache(t *testing.T) {
 	n.Env = map[string]string{"A": "1"}
 	ask(2)
 	testNode(l, "other", "linux", 1) // a node that n1 has nothing to do with
+	n.Pos.Line += 7                  // a line added above it
 	ask(2)
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*.json"))
 	if err != nil || len(files) != 2 {

@@ -17,14 +17,17 @@ var (
 		"Containerlab ignores startup-config for the kind.",
 		"Remove startup-config, or configure the device with exec.")
 	CodeStartupConfigPartial = declare("startup-config-partial", "the kind requires a partial or a full startup-config, and gets the other",
-		"A file is partial if its name contains \".partial\".",
-		"Rename the file.")
+		"A file is partial if its name contains \".partial\". Containerlab applies it to nokia_sros over SSH, which c9s cannot.",
+		"Rename the file, or give the full configuration.")
 	CodeStartupConfigFormat = declare("startup-config-format", "the kind cannot read the format of the startup-config",
 		"The extension of the file does not fit the kind.",
 		"Use the format that the message names.")
 	CodeStartupConfigTemplate = declare("startup-config-template", "the startup-config fails as a Go template",
 		"Containerlab renders startup-configs as templates for the kind.",
 		"Correct the template at the line in the message.")
+	CodeStartupConfigVariable = declare("startup-config-variable", "a variable in a startup-config is not set",
+		"Containerlab expands variables from the environment it runs in, and leaves the name of a variable that is not set.",
+		"Set the variable, give it a default (${X:-default}), or write $$ for a dollar.")
 	CodeLicenseRequired = declare("license-required", "the kind requires a licence and the node has none",
 		"The device does not boot, or stops, without a licence.",
 		"Set license on the node or its kind.")
@@ -46,18 +49,12 @@ var (
 	CodeHookComplained = declare("hook-complained", "the hook of the kind logged an error and continued",
 		"Containerlab would log the same error.",
 		"Read the message; the node may miss a part of its configuration.")
-	CodeHookIncomplete = declare("hook-incomplete", "a step that containerlab takes over the network is missing",
-		"Containerlab configures the device over the network after its start, which c9s does not.",
-		"Configure the device with exec or a startup-config.")
-	CodeHookAssumption = declare("hook-assumption", "an answer of the running device was assumed",
-		"The hook asks the device, for its version for example, and there is no device while planning.",
-		"Check that the assumption fits the image.")
 	CodeStartupConfigLost = declare("startup-config-lost", "the hooks made nothing of the startup-config",
 		"No file of the plan contains any of the startup-config.",
 		"Check that the kind supports startup-config in this form.")
-	CodeCertificateStandIn = declare("certificate-stand-in", "a generated file contains a stand-in for the certificate of the node",
-		"The hook reads the certificate, and deploy issues it later.",
-		"Nothing, if the device reads the certificate from its own file.")
+	CodeCertificateStandIn = declare("certificate-stand-in", "the startup-config contains the certificate of the node",
+		"A template uses .TLSCert, .TLSKey or .TLSAnchor, and deploy issues the certificate later.",
+		"Remove them; the device reads the certificate from a file or a step.")
 )
 
 func declare(code diag.Code, text, cause, remedy string) diag.Code {

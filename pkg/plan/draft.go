@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -23,6 +24,12 @@ type draft struct {
 	problems diag.List
 	// suppressed is the startup-config file that must not be there.
 	suppressed string
+	// defaults are the startup-configs that the node has without giving one.
+	defaults map[string]bool
+	// missing is the warning of what c9s does not carry for the kind.
+	missing string
+	// unknownField marks a startup-config that fails only when it is executed.
+	unknownField bool
 }
 
 // behaviour is what a kind does that its entry cannot say. Either may be nil.
@@ -79,15 +86,14 @@ func (d *draft) fill() {
 	d.plan.Files = SortFiles(d.plan.Files)
 }
 
-// tellMissing warns of what the catalogue does not carry: the same for every node
+// tellMissing warns of what neither planner carries: the same for every node
 // of the kind, so that diag.Collapse makes one of them.
 func (d *draft) tellMissing() {
 	if len(d.kind.Missing) == 0 {
 		return
 	}
-	d.problems.Warnf(CodeKindIncomplete, d.node.Pos,
-		"the hook planner (c9s-planner) carries all of it", "kind %s: the built-in planner does not carry: %s",
-		d.kind.Name, strings.Join(d.kind.Missing, "; "))
+	d.missing = fmt.Sprintf("kind %s is not carried in full: %s", d.kind.Name, strings.Join(d.kind.Missing, "; "))
+	d.problems.Warnf(CodeKindIncomplete, d.node.Pos, "configure it on the device, or with exec", "%s", d.missing)
 }
 
 func (d *draft) interfaces() {

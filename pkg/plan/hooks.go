@@ -1,17 +1,12 @@
 package plan
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
+	"runtime"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -19,26 +14,33 @@ import (
 )
 
 const (
-	// DefaultDeadline is how long a planner program may take for one node.
+	// DefaultDeadline is how long a planner program may take for one node, and to
+	// get ready.
 	DefaultDeadline = 60 * time.Second
 	// MaxAnswer is how large an answer may be, in bytes.
 	MaxAnswer = 64 << 20
-	// stderrTail is how much of standard error a diagnostic quotes, in bytes.
-	stderrTail = 2 << 10
 )
 
-// Hooks plans with a planner program: one process per node, which gets a Request
-// and answers with a Response. The process has a workspace of its own, no
-// inherited environment, a deadline and a limit on its answer, and is killed with
-// all its children when it exceeds either.
+// Hooks plans with a planner program. It keeps a pool of long-lived processes, one
+// a core, each of which plans one node after the other. A process that crashes, is
+// late or answers badly is killed with all its children and costs its node only.
+// Close ends the pool.
 type Hooks struct {
 	path     string
 	args     []string
 	deadline time.Duration
 	maximum  int
-	name     func() (string, error)
-	// known is the name once the program has told it.
-	known atomic.Pointer[string]
+	full     bool
+
+	// slots bounds the processes.
+	slots chan struct{}
+	mu    sync.Mutex
+	// idle are processes that wait for a request.
+	idle  []*process
+	hello *Response
+	// helloFile keeps what the program says of itself, so that it is not started for
+	// that alone; "" for no file.
+	helloFile string
 }
 
 // HooksOption changes how a Hooks runs its program.
@@ -50,68 +52,87 @@ func WithDeadline(d time.Duration) HooksOption { return func(h *Hooks) { h.deadl
 // WithArgs gives arguments to the program.
 func WithArgs(args ...string) HooksOption { return func(h *Hooks) { h.args = args } }
 
+// WithFull asks the program for all steps.
+func WithFull() HooksOption { return func(h *Hooks) { h.full = true } }
+
+// WithProcesses sets how many processes there may be at a time.
+func WithProcesses(n int) HooksOption { return func(h *Hooks) { h.slots = make(chan struct{}, n) } }
+
 // withMaximum sets the largest answer, in bytes.
 func withMaximum(n int) HooksOption { return func(h *Hooks) { h.maximum = n } }
 
-// NewHooks plans with the program at path.
+// NewHooks returns a planner that uses the program at path.
 func NewHooks(path string, options ...HooksOption) *Hooks {
-	h := &Hooks{path: path, deadline: DefaultDeadline, maximum: MaxAnswer}
+	h := &Hooks{path: path, deadline: DefaultDeadline, maximum: MaxAnswer, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	for _, o := range options {
 		o(h)
 	}
-	h.name = sync.OnceValues(h.askName)
 	return h
-}
-
-// Name is what the program calls itself, asked at the first call; "hooks/unknown"
-// if it does not say.
-func (h *Hooks) Name() string {
-	if name := h.known.Load(); name != nil {
-		return *name
-	}
-	if name, err := h.name(); err == nil {
-		return name
-	}
-	return unknownName
-}
-
-// Fingerprint tells one build of the program from another: its size and the time
-// of its last change.
-func (h *Hooks) Fingerprint() string {
-	info, err := os.Stat(h.path)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
-}
-
-// Check tells whether the program answers at all and speaks this version.
-func (h *Hooks) Check() error {
-	_, err := h.name()
-	return err
-}
-
-func (h *Hooks) askName() (string, error) {
-	answer, problem := h.ask(context.Background(), &Request{}, nil)
-	if problem != nil {
-		return "", fmt.Errorf("planner program %s: %s", h.path, problem.text)
-	}
-	if answer.Planner == "" {
-		return "", fmt.Errorf("planner program %s does not say its name", h.path)
-	}
-	h.known.Store(&answer.Planner)
-	return answer.Planner, nil
 }
 
 // unknownName stands for a program that has not said its name.
 const unknownName = "hooks/unknown"
 
-// knownName is the name without asking for it.
-func (h *Hooks) knownName() string {
-	if name := h.known.Load(); name != nil {
-		return *name
+// Name returns what the program calls itself; it starts the program if need be. It
+// is "hooks/unknown" if the program does not answer.
+func (h *Hooks) Name() string {
+	if hello, err := h.Hello(); err == nil {
+		return hello.Planner
 	}
 	return unknownName
+}
+
+// Fingerprint returns a text that differs from one build of the program to another.
+func (h *Hooks) Fingerprint() string {
+	info, err := os.Stat(h.path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %d %d", h.path, info.Size(), info.ModTime().UnixNano())
+}
+
+// Hello returns what the program says of itself. It starts the program if that is
+// not known from before.
+func (h *Hooks) Hello() (*Response, error) {
+	if hello := h.known(); hello != nil {
+		return hello, nil
+	}
+	if hello := readHello(h.helloFile); hello != nil {
+		h.setHello(hello)
+		return hello, nil
+	}
+	p, problem := h.acquire(context.Background())
+	if problem != nil {
+		return nil, fmt.Errorf("planner program %s: %s", h.path, problem.text)
+	}
+	h.release(p)
+	hello := h.known()
+	writeHello(h.helloFile, hello)
+	return hello, nil
+}
+
+func (h *Hooks) known() *Response {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hello
+}
+
+func (h *Hooks) setHello(hello *Response) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.hello = hello
+}
+
+// Close ends the processes of the pool.
+func (h *Hooks) Close() error {
+	h.mu.Lock()
+	idle := h.idle
+	h.idle = nil
+	h.mu.Unlock()
+	for _, p := range idle {
+		p.end()
+	}
+	return nil
 }
 
 // problem is why a program gave no usable answer.
@@ -127,13 +148,7 @@ func failed(format string, args ...any) *problem {
 // Plan asks the program for the plan of n. A program that fails in any way gives
 // a plan with an error in its Diagnostics; the error is that of ctx.
 func (h *Hooks) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
-	contents := map[lab.Digest][]byte{}
-	for _, digest := range filesOf(n) {
-		if data, ok := l.Files[digest]; ok {
-			contents[digest] = data
-		}
-	}
-	answer, problem := h.ask(ctx, &Request{Node: n.Name, Lab: excerpt(l, n)}, contents)
+	answer, problem := h.ask(ctx, &Request{Version: ProtocolVersion, Node: n.Name, Lab: excerpt(l, n), Files: contents(l, n), Full: h.full})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -141,81 +156,69 @@ func (h *Hooks) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error
 		problem = checkAnswer(answer, l, n)
 	}
 	if problem == nil {
-		h.known.Store(&answer.Planner)
+		place(answer.Plan, n)
 		return answer.Plan, nil
 	}
 	var problems diag.List
 	problems.Errorf(problem.code, n.Pos, "run it again with --planner builtin, or update the planner program",
 		"node %q: planner program %s: %s", n.Name, h.path, problem.text)
-	return &Plan{Version: Version, Node: n.Name, Kind: n.Kind, Planner: h.knownName(), Diagnostics: problems.All()}, nil
+	name := unknownName
+	if hello := h.known(); hello != nil {
+		name = hello.Planner
+	}
+	return &Plan{Version: Version, Node: n.Name, Kind: n.Kind, Planner: name, Diagnostics: problems.All()}, nil
 }
 
-// ask runs the program once, in a workspace of its own.
-func (h *Hooks) ask(ctx context.Context, req *Request, contents map[lab.Digest][]byte) (*Response, *problem) {
-	workspace, err := os.MkdirTemp("", "c9s-planner-")
-	if err != nil {
-		return nil, failed("no workspace: %v", err)
-	}
-	defer os.RemoveAll(workspace)
-	req.Version, req.Workspace = ProtocolVersion, workspace
-	if err := os.Mkdir(filepath.Join(workspace, "tmp"), 0o700); err != nil {
-		return nil, failed("no workspace: %v", err)
-	}
-	if req.Node != "" {
-		req.Files = filepath.Join(workspace, "files")
-		if err := writeFiles(req.Files, contents); err != nil {
-			return nil, failed("no workspace: %v", err)
-		}
-	}
-	input, err := json.Marshal(req)
-	if err != nil {
-		return nil, failed("the request cannot be written: %v", err)
-	}
-	output, problem := h.run(ctx, workspace, input)
+// ask puts one request to a process of the pool.
+func (h *Hooks) ask(ctx context.Context, req *Request) (*Response, *problem) {
+	p, problem := h.acquire(ctx)
 	if problem != nil {
 		return nil, problem
 	}
-	return decodeAnswer(output)
+	answer, problem := p.ask(ctx, req)
+	if problem != nil || answer.Last {
+		p.kill()
+		<-h.slots
+		return answer, problem
+	}
+	h.release(p)
+	return answer, nil
 }
 
-func writeFiles(dir string, contents map[lab.Digest][]byte) error {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
+// acquire returns an idle process, or starts one once there is room for it.
+func (h *Hooks) acquire(ctx context.Context) (*process, *problem) {
+	select {
+	case h.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, failed("%v", ctx.Err())
 	}
-	for digest, data := range contents {
-		if err := os.WriteFile(filepath.Join(dir, strings.TrimPrefix(string(digest), "sha256:")), data, 0o600); err != nil {
-			return err
-		}
+	h.mu.Lock()
+	if n := len(h.idle); n > 0 {
+		p := h.idle[n-1]
+		h.idle = h.idle[:n-1]
+		h.mu.Unlock()
+		return p, nil
 	}
-	return nil
+	h.mu.Unlock()
+	p, hello, problem := h.start(ctx)
+	if problem != nil {
+		<-h.slots
+		return nil, problem
+	}
+	h.setHello(hello)
+	return p, nil
 }
 
-// run gives input to the program and returns what it writes.
-func (h *Hooks) run(ctx context.Context, workspace string, input []byte) ([]byte, *problem) {
-	limited, cancel := context.WithTimeout(ctx, h.deadline)
-	defer cancel()
-	cmd := exec.CommandContext(limited, h.path, h.args...)
-	cmd.Dir = workspace
-	cmd.Env = []string{"HOME=" + workspace, "TMPDIR=" + filepath.Join(workspace, "tmp"), "TZ=UTC", "LANG=C.UTF-8"}
-	cmd.Stdin = bytes.NewReader(input)
-	out := &boundedBuffer{limit: h.maximum, full: cancel}
-	tail := &endsBuffer{limit: stderrTail}
-	cmd.Stdout, cmd.Stderr = out, tail
-	ownGroup(cmd)
-	cmd.Cancel = func() error { return killGroup(cmd) }
-	// Children that keep the pipes open do not keep c9s waiting.
-	cmd.WaitDelay = time.Second
-	err := cmd.Run()
-	_ = killGroup(cmd)
-	switch {
-	case out.overflowed:
-		return nil, failed("the answer is larger than %d bytes", h.maximum)
-	case limited.Err() == context.DeadlineExceeded && ctx.Err() == nil:
-		return nil, &problem{code: CodePlannerTimeout, text: fmt.Sprintf("no answer within %s%s", h.deadline, tail)}
-	case errors.Is(err, exec.ErrWaitDelay):
-		return out.kept.Bytes(), nil
-	case err != nil:
-		return nil, failed("%v%s", err, tail)
-	}
-	return out.kept.Bytes(), nil
+func (h *Hooks) release(p *process) {
+	h.mu.Lock()
+	h.idle = append(h.idle, p)
+	h.mu.Unlock()
+	<-h.slots
+}
+
+// Plans reports whether the program can plan a kind, by any of its names. A program
+// that does not answer can: what is wrong with it is said at its nodes.
+func (h *Hooks) Plans(kind string) bool {
+	hello, err := h.Hello()
+	return err != nil || slices.Contains(hello.Kinds, kind)
 }

@@ -12,10 +12,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 // TestMain lets the test program stand in for a planner program: it gets no
@@ -28,32 +30,59 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fakePlanner misbehaves as its first argument says.
+// fakePlanner says that it is ready, answers requests, and misbehaves at a node as its
+// first argument says.
 func fakePlanner(args []string) {
 	if args[0] == "sleep" {
 		time.Sleep(time.Minute)
 		return
 	}
-	var req Request
-	if err := json.NewDecoder(os.Stdin).Decode(&req); err != nil {
-		fmt.Fprintln(os.Stderr, "no request:", err)
-		os.Exit(3)
+	say := func(v any) {
+		text, _ := json.Marshal(v)
+		os.Stdout.Write(append(text, '\n'))
 	}
-	answer := Response{Version: ProtocolVersion, Planner: "fake/1.2.3"}
-	if req.Node != "" {
-		answer.Plan = &Plan{
-			Version: Version, Node: req.Node, Kind: req.Lab.Nodes[0].Kind, Planner: "fake/1.2.3",
-			Containers: []Container{{Image: "img"}},
+	if args[0] == "mute" {
+		time.Sleep(time.Minute)
+	}
+	if args[0] != "version" {
+		say(Response{Version: ProtocolVersion, Planner: "fake/1.2.3", Kinds: []string{"linux"}})
+	} else {
+		say(map[string]any{"version": "c9s.dev/planner/v9", "result": []int{1, 2}})
+	}
+	for dec := json.NewDecoder(os.Stdin); ; {
+		var req Request
+		if err := dec.Decode(&req); err != nil {
+			return
+		}
+		os.Stdout.Write(fakeAnswer(args, &req))
+		if args[0] == "partial" {
+			return
 		}
 	}
-	text, _ := json.Marshal(answer)
-	switch args[0] {
-	case "good":
+}
+
+func fakeAnswer(args []string, req *Request) []byte {
+	answer := Response{Version: ProtocolVersion, Planner: "fake/1.2.3"}
+	answer.Plan = &Plan{
+		Version: Version, Node: req.Node, Kind: req.Lab.Nodes[0].Kind, Planner: "fake/1.2.3",
+		Containers: []Container{{Image: "img"}},
+	}
+	line := func() []byte {
+		text, _ := json.Marshal(answer)
+		return append(text, '\n')
+	}
+	text := line()
+	// A node may be called after what goes wrong at it alone.
+	mode := args[0]
+	if mode == "by-name" {
+		mode = req.Node
+	}
+	switch mode {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "panic: out of cheese")
 		os.Exit(2)
 	case "hang", "hang-child":
-		if args[0] == "hang-child" {
+		if mode == "hang-child" {
 			self, _ := os.Executable()
 			child := exec.Command(self, "fake-planner", "sleep")
 			child.Stdout = os.Stdout
@@ -66,48 +95,49 @@ func fakePlanner(args []string) {
 		fmt.Fprintln(os.Stderr, "still thinking")
 		time.Sleep(time.Minute)
 	case "silent":
-		text = nil
+		os.Exit(0)
 	case "garbage":
 		text = []byte("Segmentation fault\n")
 	case "partial":
 		text = text[:len(text)/2]
 	case "trailing":
-		text = append(text, "\nand more"...)
+		text = append(text[:len(text)-1], " and more\n"...)
 	case "shape":
-		text = []byte(`{"version":"` + ProtocolVersion + `","planner":"fake/1","plans":[]}`)
-	case "version":
-		text = []byte(`{"version":"c9s.dev/planner/v9","result":[1,2]}`)
+		text = []byte(`{"version":"` + ProtocolVersion + `","planner":"fake/1","plans":[]}` + "\n")
 	case "plan-version":
 		answer.Plan.Version = "c9s.dev/plan/v9"
-		text, _ = json.Marshal(answer)
+		text = line()
 	case "no-plan":
 		answer.Plan = nil
-		text, _ = json.Marshal(answer)
+		text = line()
 	case "other-node":
 		answer.Plan.Node = "someone"
-		text, _ = json.Marshal(answer)
+		text = line()
 	case "error":
 		answer.Plan, answer.Error = nil, "the hooks are not built in"
-		text, _ = json.Marshal(answer)
+		text = line()
 	case "escape":
 		answer.Plan.Files = []File{{Path: "config/../../etc/passwd"}}
-		text, _ = json.Marshal(answer)
+		text = line()
 	case "unknown-ref":
 		answer.Plan.Files = []File{{Path: "a", Ref: &lab.FileRef{Digest: "sha256:ff"}}}
-		text, _ = json.Marshal(answer)
+		text = line()
 	case "step":
 		answer.Plan.Steps = []Step{{Name: "nothing"}}
-		text, _ = json.Marshal(answer)
+		text = line()
 	case "huge":
-		text = append(text[:len(text)-1], ',')
-		text = append(text, `"error":"`...)
-		text = append(text, strings.Repeat("x", 1<<20)...)
-		text = append(text, `"}`...)
+		text = []byte(`{"error":"` + strings.Repeat("x", 1<<20) + `"}` + "\n")
+	case "last":
+		answer.Last = true
+		text = line()
+	case "pid":
+		answer.Plan.Files = []File{{Path: "pid", Content: []byte(strconv.Itoa(os.Getpid()))}}
+		text = line()
 	case "look":
-		answer.Plan.Files = lookAround(&req)
-		text, _ = json.Marshal(answer)
+		answer.Plan.Files = lookAround(req)
+		text = line()
 	}
-	os.Stdout.Write(text)
+	return text
 }
 
 // lookAround reports what the program sees as files of the plan.
@@ -118,16 +148,16 @@ func lookAround(req *Request) []File {
 	var content []byte
 	for _, n := range req.Lab.Nodes {
 		if n.StartupConfig != nil {
-			name := strings.TrimPrefix(string(n.StartupConfig.File.Digest), "sha256:")
-			content, _ = os.ReadFile(filepath.Join(req.Files, name))
+			content = req.Files[n.StartupConfig.File.Digest]
 		}
 	}
-	info, _ := os.Stat(req.Workspace)
+	info, _ := os.Stat(dir)
+	text, _ := json.Marshal(req.Lab)
 	return []File{
 		{Path: "env", Content: []byte(strings.Join(env, "\n"))},
-		{Path: "cwd", Content: []byte(dir)},
-		{Path: "workspace", Content: []byte(req.Workspace), Mode: uint32(info.Mode().Perm())},
+		{Path: "workspace", Content: []byte(dir), Mode: uint32(info.Mode().Perm())},
 		{Path: "startup", Content: content},
+		{Path: "lab", Content: text},
 		{Path: "nodes", Content: []byte(strconv.Itoa(len(req.Lab.Nodes)))},
 		{Path: "links", Content: []byte(strconv.Itoa(len(req.Lab.Links)))},
 	}
@@ -140,7 +170,9 @@ func fake(t *testing.T, mode string, options ...HooksOption) *Hooks {
 		t.Fatal(err)
 	}
 	all := append([]HooksOption{WithArgs("fake-planner", mode), WithDeadline(DefaultDeadline)}, options...)
-	return NewHooks(self, all...)
+	h := NewHooks(self, all...)
+	t.Cleanup(func() { h.Close() })
+	return h
 }
 
 // hooksLab is a line of three nodes and one that has nothing to do with them.
@@ -180,6 +212,7 @@ func TestHooksFailures(t *testing.T) {
 		{"garbage", CodePlannerFailed, "not one JSON document"},
 		{"partial", CodePlannerFailed, "cut off after"},
 		{"trailing", CodePlannerFailed, "not one JSON document"},
+		{"mute", CodePlannerTimeout, "no answer within DEADLINE"},
 		{"shape", CodePlannerFailed, `unknown field "plans"`},
 		{"version", CodePlannerVersion, `speaks version "c9s.dev/planner/v9"`},
 		{"plan-version", CodePlannerVersion, "c9s.dev/plan/v9"},
@@ -205,12 +238,12 @@ func TestHooksFailures(t *testing.T) {
 				return p
 			}
 			deadline := DefaultDeadline
-			if tt.mode == "hang" {
+			if tt.mode == "hang" || tt.mode == "mute" {
 				deadline = 300 * time.Millisecond
 			}
 			p := plan(deadline)
 			// What had no time to begin said nothing.
-			for deadline < lastDeadline && !strings.Contains(p.Diagnostics[0].Message, "it said") {
+			for tt.mode == "hang" && deadline < lastDeadline && !strings.Contains(p.Diagnostics[0].Message, "it said") {
 				deadline *= 2
 				p = plan(deadline)
 			}
@@ -253,17 +286,63 @@ func TestHooksGood(t *testing.T) {
 		t.Errorf("environment %q, want %q", env, want)
 	}
 	if seen["startup"] != "hello" || seen["nodes"] != "2" || seen["links"] != "1" {
-		t.Errorf("saw %v, want the startup-config, nodes a and b, and their link", seen)
+		t.Errorf("saw %v, want the startup-config, node a and its link", seen)
 	}
-	if mode := p.Files[2].Mode; mode != 0o700 {
+	// Neither lines of the topology nor names of other nodes are in what a plan may
+	// depend on.
+	for _, foreign := range []string{`"b"`, `"line":1`, "t.clab.yml"} {
+		if strings.Contains(seen["lab"], foreign) {
+			t.Errorf("the request has %s: %s", foreign, seen["lab"])
+		}
+	}
+	if mode := p.Files[1].Mode; mode != 0o700 {
 		t.Errorf("workspace has mode %o", mode)
-	}
-	if _, err := os.Stat(workspace); !os.IsNotExist(err) {
-		t.Errorf("workspace %s is left over: %v", workspace, err)
 	}
 	if h.Name() != "fake/1.2.3" {
 		t.Errorf("name %s", h.Name())
 	}
+	h.Close()
+	if _, err := os.Stat(workspace); !os.IsNotExist(err) {
+		t.Errorf("workspace %s is left over: %v", workspace, err)
+	}
+}
+
+// TestHooksPool: one process plans many nodes; what one node does to its process costs
+// the others nothing.
+func TestHooksPool(t *testing.T) {
+	l, _ := hooksLab()
+	h := fake(t, "pid", WithProcesses(1))
+	pids := map[string]bool{}
+	for _, n := range l.Nodes {
+		p, err := h.Plan(context.Background(), l, n)
+		if err != nil || len(p.Files) != 1 {
+			t.Fatal(err, p)
+		}
+		pids[string(p.Files[0].Content)] = true
+	}
+	if len(pids) != 1 {
+		t.Errorf("%d processes for four nodes, want one", len(pids))
+	}
+	l = testLab("t")
+	for i, name := range []string{"one", "crash", "two", "last", "three", "silent", "four", "garbage", "five"} {
+		testNode(l, name, "linux", i+1)
+	}
+	h = fake(t, "by-name", WithProcesses(2))
+	var wg sync.WaitGroup
+	for _, n := range l.Nodes {
+		wg.Go(func() {
+			p, err := h.Plan(context.Background(), l, n)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			broken := n.Name == "crash" || n.Name == "silent" || n.Name == "garbage"
+			if broken != (len(p.Diagnostics) > 0) {
+				t.Errorf("node %s: %v", n.Name, p.Diagnostics)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestHooksConcurrent(t *testing.T) {
@@ -289,41 +368,92 @@ func TestHooksCancelled(t *testing.T) {
 	}
 }
 
-func TestExcerptKeepsNumbers(t *testing.T) {
+func TestExcerpt(t *testing.T) {
 	l, n := hooksLab()
 	x := excerpt(l, n)
-	if len(x.Links) != 1 || len(x.Nodes) != 2 || len(x.Pods) != 1 {
-		t.Fatalf("%d links, %d nodes, %d pods", len(x.Links), len(x.Nodes), len(x.Pods))
+	if len(x.Links) != 1 || len(x.Nodes) != 2 {
+		t.Fatalf("%d links, %d nodes", len(x.Links), len(x.Nodes))
 	}
-	for _, node := range x.Nodes {
-		if len(node.Endpoints) != 1 || node.Endpoints[0].Link != 0 {
-			t.Errorf("node %s has ends %+v", node.Name, node.Endpoints)
-		}
+	if ends := x.Nodes[0].Endpoints; x.Nodes[0].Name != "a" || len(ends) != 1 || ends[0].Link != 0 {
+		t.Errorf("node %s has ends %+v", x.Nodes[0].Name, ends)
 	}
-	if n.Endpoints[0].Link != 1 {
+	if n.Endpoints[0].Link != 1 || n.Pos.Line == 0 {
 		t.Error("the lab itself was changed")
 	}
 }
 
-func TestAuto(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	builtin := NewBuiltin(nil)
-	p, notice := Auto("", builtin)
-	if p != Planner(builtin) || !strings.Contains(notice, "c9s-planner") || !strings.Contains(notice, BuiltinName) {
-		t.Errorf("%v, %q", p, notice)
+// TestAutoChooses: kinds that the user defines and those that the program does not have
+// are the catalogue's.
+func TestAutoChooses(t *testing.T) {
+	own, problems := kinds.Load(kinds.Builtin(), fstest.MapFS{
+		"linux.yaml": {Data: []byte("name: linux\nextends: linux\ncontainer: {env: {MARKER: '1'}}\n")},
+	}, "mine")
+	if len(problems) > 0 {
+		t.Fatal(problems)
 	}
-	if p, notice := Auto("/nowhere/planner", nil); p != nil || !strings.Contains(notice, "/nowhere/planner") {
-		t.Errorf("%v, %q", p, notice)
+	for _, tt := range []struct {
+		catalogue  *kinds.Catalogue
+		kind, want string
+	}{
+		{kinds.Builtin(), "linux", "fake/1.2.3"},
+		{kinds.Builtin(), "arista_ceos", BuiltinName}, // which the fake does not have
+		{own, "linux", BuiltinName},
+	} {
+		l := testLab("t")
+		n := testNode(l, "n1", tt.kind, 1)
+		p, err := NewAuto(fake(t, "good"), NewBuiltin(tt.catalogue), "").Plan(context.Background(), l, n)
+		if err != nil || p.Planner != tt.want {
+			t.Errorf("%s is planned by %s (%v), want %s", tt.kind, p.Planner, err, tt.want)
+		}
+	}
+}
+
+// TestAutoStartsNothing: a program whose plans are all kept is not started.
+func TestAutoStartsNothing(t *testing.T) {
+	l, n := hooksLab()
+	n.StartupConfig = nil
+	dir := t.TempDir()
+	ask := func(h *Hooks) *Plan {
+		t.Helper()
+		auto := NewAuto(h, NewBuiltin(kinds.Builtin()), dir)
+		p, err := auto.Plan(context.Background(), l, n)
+		if err != nil || len(p.Diagnostics) > 0 || auto.Name() != "fake/1.2.3" {
+			t.Fatal(auto.Name(), err, p.Diagnostics)
+		}
+		return p
+	}
+	ask(fake(t, "good"))
+	// The same program, which would crash now.
+	n.Pos.Line += 5
+	crash := fake(t, "crash")
+	ask(crash)
+	if len(crash.idle) > 0 {
+		t.Error("the program was started")
+	}
+}
+
+func TestFindHooks(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if _, err := FindHooks(""); err == nil || !strings.Contains(err.Error(), "c9s-planner") {
+		t.Error(err)
+	}
+	if _, err := FindHooks("/nowhere/planner"); err == nil || !strings.Contains(err.Error(), "/nowhere/planner") {
+		t.Error(err)
 	}
 	program := filepath.Join(t.TempDir(), ProgramName)
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho '{\"version\":\""+ProtocolVersion+"\",\"planner\":\"script/1\"}'\n"), 0o755); err != nil {
+	script := "#!/bin/sh\necho '{\"version\":\"" + ProtocolVersion + "\",\"planner\":\"script/1\"}'\nread line\n"
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if p, notice := Auto(program, builtin); notice != "" || p.Name() != "script/1" {
-		t.Errorf("%s, %q", p.Name(), notice)
-	}
 	t.Setenv("PATH", filepath.Dir(program))
-	if p, _ := Auto("", nil); p == nil || p.Name() != "script/1" {
-		t.Errorf("%v is not found in PATH", p)
+	for _, path := range []string{program, ""} {
+		h, err := FindHooks(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Name() != "script/1" {
+			t.Errorf("%q: %s", path, h.Name())
+		}
+		h.Close()
 	}
 }

@@ -191,8 +191,11 @@ func (x *NodeData) NextMAC(mac string) string {
 
 // IOLID is the application id of an IOL: 1 to 1023 without 513, which stands for
 // the far side of its links.
-func (x *NodeData) IOLID() int {
-	id := (x.Index-1)%1022 + 1
+func (x *NodeData) IOLID() int { return IOLID(x.Index) }
+
+// IOLID is the application id of the IOL with an index.
+func IOLID(index int) int {
+	id := (max(index, 1)-1)%1022 + 1
 	if id >= 513 {
 		id++
 	}

@@ -3,38 +3,41 @@ package plan
 import "github.com/c9s-lab/c9s/pkg/lab"
 
 // ProtocolVersion names the shape of Request and Response. A planner program
-// refuses a version that it does not know, and so does c9s.
-const ProtocolVersion = "c9s.dev/planner/v1"
+// rejects a version that it does not know, and so does c9s.
+const ProtocolVersion = "c9s.dev/planner/v2"
 
-// Request is what a planner program gets on standard input: one JSON document.
+// Request asks a planner program for the plan of one node. The program reads one
+// JSON document after the other from standard input until that ends.
 type Request struct {
 	// Version is always the constant ProtocolVersion.
 	Version string `json:"version"`
-	// Workspace is a folder of the program's own, with mode 0700, which is its
-	// working directory, its HOME and, in tmp, its TMPDIR. It is removed when
-	// the program has ended.
-	Workspace string `json:"workspace"`
-	// Node is the name of the node to plan. "" asks for the planner's name only.
-	Node string `json:"node,omitempty"`
-	// Files is the folder of the bytes that the node refers to, each file named
-	// by the 64 hexadecimal digits of its digest.
-	Files string `json:"files,omitempty"`
+	// Node is the name of the node to plan.
+	Node string `json:"node"`
 	// Lab holds the node with all that its plan may depend on: the lab's own
-	// settings, the nodes that it is linked to or shares a Pod with, and its
-	// links. Other nodes, links, Pods and the allocations are left out.
-	Lab *lab.Lab `json:"lab,omitempty"`
+	// settings, its links, and the nodes that it is linked to or shares a Pod with,
+	// reduced to what a plan may see of them. Everything else is left out.
+	Lab *lab.Lab `json:"lab"`
+	// Files are the bytes that the node's own configuration refers to: its
+	// startup-config, licence and extras. Binds are not among them.
+	Files map[lab.Digest][]byte `json:"files,omitempty"`
+	// Full asks for all steps, including those that c9s takes from its catalogue.
+	Full bool `json:"full,omitempty"`
 }
 
-// Response is what a planner program writes to standard output before it ends
-// with exit code 0: one JSON document and nothing else.
+// Response is what a planner program writes to standard output: one when it is
+// ready, which tells Planner and Kinds, then one for each Request.
 type Response struct {
 	// Version is always the constant ProtocolVersion.
 	Version string `json:"version"`
 	// Planner is the program's name and version: "hooks/0.79.0".
 	Planner string `json:"planner"`
-	// Plan is the node's plan. What the topology is to blame for is in its
-	// Diagnostics.
+	// Kinds are the names of the kinds that the program can plan here.
+	Kinds []string `json:"kinds,omitempty"`
+	// Plan is the node's plan. Faults of the topology are in its Diagnostics.
 	Plan *Plan `json:"plan,omitempty"`
-	// Error is why there is no plan, for what is not the topology's fault.
+	// Error is why there is no plan, for what is not a fault of the topology.
 	Error string `json:"error,omitempty"`
+	// Last announces that the program ends after this response, since the node
+	// left something behind in it.
+	Last bool `json:"last,omitempty"`
 }

@@ -1,84 +1,86 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
-// excerpt is the part of a lab that the plan of n may depend on, so that a
-// request does not grow with the lab. Its links are numbered anew.
+// excerpt is the part of a lab that the plan of n may depend on, so that neither a
+// request nor the key of a kept plan changes with the rest of the lab: the lab's
+// settings, the node without positions in the topology, and its links. What is at
+// their far ends is there under a name that only says that it is another node.
 func excerpt(l *lab.Lab, n *lab.Node) *lab.Lab {
-	out := &lab.Lab{
-		Version: l.Version, Name: l.Name, Prefix: l.Prefix, Namespace: l.Namespace, Source: l.Source, Mgmt: l.Mgmt, CA: l.CA,
-		Allocations: lab.Allocations{Version: l.Allocations.Version, Pools: map[string]map[string]string{}},
+	node := *n
+	node.Pos, node.Policy, node.Stages, node.Ports, node.Endpoints = diag.Pos{}, lab.Policy{}, nil, nil, nil
+	node.Mounts = slices.Clone(n.Mounts)
+	for i := range node.Mounts {
+		node.Mounts[i].Pos = diag.Pos{}
 	}
-	near := map[string]bool{n.Name: true}
-	for _, p := range l.Pods {
-		if slices.Contains(p.Nodes, n.Name) {
-			out.Pods = append(out.Pods, p)
-			for _, name := range p.Nodes {
-				near[name] = true
-			}
+	out := &lab.Lab{Version: l.Version, Name: l.Name, Prefix: l.Prefix, Mgmt: l.Mgmt, Nodes: []*lab.Node{&node}}
+	others := map[string]string{}
+	other := func(name string) string {
+		if name == n.Name {
+			return name
 		}
+		alias, known := others[name]
+		if !known {
+			alias = fmt.Sprintf("c9s-peer-%d", len(others)+1)
+			others[name] = alias
+			out.Nodes = append(out.Nodes, &lab.Node{Name: alias, Kind: "linux"})
+		}
+		return alias
 	}
-	renumbered := map[int]int{}
+	if n.NetworkMode == lab.NetworkContainer {
+		node.NetworkNode = other(n.NetworkNode)
+	}
+	numbered := map[int]int{}
+	far := 0
 	for _, e := range n.Endpoints {
-		if _, done := renumbered[e.Link]; done || e.Link < 0 || e.Link >= len(l.Links) {
-			continue
-		}
-		link := *l.Links[e.Link]
-		index := len(out.Links)
-		renumbered[e.Link] = index
-		link.Endpoints = make([]*lab.Endpoint, len(link.Endpoints))
-		for i, end := range l.Links[e.Link].Endpoints {
-			near[end.Node] = true
-			link.Endpoints[i] = renumber(end, index)
-		}
-		out.Links = append(out.Links, &link)
-	}
-	for _, other := range l.Nodes {
-		if !near[other.Name] {
-			continue
-		}
-		kept := *other
-		kept.Endpoints = nil
-		for _, e := range other.Endpoints {
-			if index, ok := renumbered[e.Link]; ok {
-				kept.Endpoints = append(kept.Endpoints, renumber(e, index))
+		index, done := numbered[e.Link]
+		if !done && e.Link >= 0 && e.Link < len(l.Links) {
+			index = len(out.Links)
+			numbered[e.Link] = index
+			link := &lab.Link{Type: l.Links[e.Link].Type, MTU: l.Links[e.Link].MTU}
+			for _, end := range l.Links[e.Link].Endpoints {
+				if end.Node == n.Name {
+					link.Endpoints = append(link.Endpoints, ownEnd(end, index))
+					continue
+				}
+				far++
+				link.Endpoints = append(link.Endpoints, &lab.Endpoint{Node: other(end.Node), Interface: fmt.Sprintf("eth%d", far), Link: index})
 			}
+			out.Links = append(out.Links, link)
 		}
-		out.Nodes = append(out.Nodes, &kept)
+		node.Endpoints = append(node.Endpoints, ownEnd(e, index))
 	}
 	return out
 }
 
-func renumber(e *lab.Endpoint, link int) *lab.Endpoint {
+func ownEnd(e *lab.Endpoint, link int) *lab.Endpoint {
 	out := *e
-	out.Link = link
+	out.Link, out.Pos = link, diag.Pos{}
 	return &out
 }
 
-// filesOf are the digests of the files that n refers to.
-func filesOf(n *lab.Node) []lab.Digest {
-	var out []lab.Digest
+// contents are the bytes that the configuration of n refers to, as far as a planner
+// program reads them.
+func contents(l *lab.Lab, n *lab.Node) map[lab.Digest][]byte {
+	out := map[lab.Digest][]byte{}
 	add := func(f *lab.FileRef) {
-		if f != nil && !f.Placeholder {
-			out = append(out, f.Digest)
+		if f == nil || f.Placeholder {
+			return
+		}
+		if data, ok := l.Files[f.Digest]; ok {
+			out[f.Digest] = data
 		}
 	}
 	if n.StartupConfig != nil {
 		add(&n.StartupConfig.File)
 	}
 	add(n.License)
-	for _, m := range n.Mounts {
-		add(m.File)
-		if m.Dir != nil {
-			for _, e := range m.Dir.Entries {
-				add(e.File)
-			}
-		}
-	}
 	for _, f := range n.Extras.SRLAgents {
 		add(&f.File)
 	}
@@ -86,4 +88,12 @@ func filesOf(n *lab.Node) []lab.Digest {
 		add(&f.File)
 	}
 	return out
+}
+
+// place gives the diagnostics of a planner program, which has no positions, that of
+// the node.
+func place(p *Plan, n *lab.Node) {
+	for i := range p.Diagnostics {
+		p.Diagnostics[i].Pos = n.Pos
+	}
 }

@@ -86,6 +86,10 @@ func (d *draft) srsimConfig() (string, bool) {
 	} else if _, off := d.data.Env["CLAB_SROS_DISABLE_COMPONENT_CONFIG"]; !off {
 		x.Cards = d.srsimProvision()
 	}
+	if family := strings.ToLower(x.NodeType); strings.HasPrefix(family, "ixr") || strings.HasPrefix(family, "sar") {
+		d.problems.Warnf(CodeKindIncomplete, d.node.Pos, "install c9s-planner to use containerlab's hooks, or give a whole startup-config",
+			"kind %s: the default configuration of the built-in planner has no parts of its own for the IXR and SAR families", d.kind.Name)
+	}
 	return joinLines(string(d.templateFile(name, x)), users), true
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hellt/envsubst/parse"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
@@ -81,8 +82,10 @@ func (d *draft) partialAllowed() bool {
 			"node %q: kind %s takes partial startup-configs only", n.Name, d.kind.Name)
 		return false
 	case rule == "none" && partial:
-		d.problems.Warnf(CodeStartupConfigPartial, n.Pos, "give a whole configuration, or use the hook planner (c9s-planner)",
-			"node %q: kind %s gets a partial startup-config over SSH after its start, which is not carried", n.Name, d.kind.Name)
+		d.problems.Errorf(CodeStartupConfigPartial, n.Pos,
+			"save the whole configuration of a running node and give that, in a file without .partial in its name",
+			"node %q: startup-config %s is partial, which kind %s gets over SSH from outside after its start; c9s cannot do that",
+			n.Name, n.StartupConfig.Name, d.kind.Name)
 		return false
 	}
 	return true
@@ -99,6 +102,7 @@ func (d *draft) defaultStartup(target string) (File, bool) {
 	if rule.Default == "" && !rule.Empty && rule.Append == "" {
 		return File{}, false
 	}
+	d.defaults = map[string]bool{target: true}
 	f := d.startupFile(target)
 	if rule.Default != "" {
 		f.Content = d.templateFile(rule.Default, d.configData())
@@ -173,11 +177,12 @@ func (d *draft) configData() any {
 	return d.data
 }
 
-// render expands variables in a startup-config, from the node's own environment
-// only, and executes it as a template.
+// render expands variables in a startup-config, from the caller's environment as
+// compile has noted it, and executes it as a template.
 func (d *draft) render(text string) (string, bool) {
 	if d.kind.Startup.Data != "ios" && strings.Contains(text, "$") {
-		expanded, err := expandEnv(text, d.data.Env)
+		d.leftOver(text)
+		expanded, err := expandEnv(text, d.node.StartupConfig.Env)
 		if err != nil {
 			d.templateProblem(err, 0)
 			return "", false
@@ -187,6 +192,8 @@ func (d *draft) render(text string) (string, bool) {
 	name := path.Base(d.node.StartupConfig.Name)
 	out, err := d.planner.configs.execute(name, text, d.configData())
 	if err != nil {
+		_, parsed := d.planner.configs.parse(name, text)
+		d.unknownField = parsed == nil
 		d.templateProblem(err, templateLine(name, err))
 		return "", false
 	}
@@ -211,11 +218,22 @@ func expandEnv(text string, env map[string]string) (out string, err error) {
 
 // templateProblem tells of a configuration that cannot be rendered, at the node.
 func (d *draft) templateProblem(err error, line int) {
-	n := d.node
+	d.problems.Append([]diag.Diagnostic{templateProblem(d.node, err.Error(), line)})
+}
+
+// TemplateProblem adds to p that the startup-config of n cannot be rendered: why, and at
+// which of its lines, 0 where that is not known.
+func TemplateProblem(p *Plan, n *lab.Node, why string, line int) {
+	p.Diagnostics = append(p.Diagnostics, templateProblem(n, why, line))
+}
+
+func templateProblem(n *lab.Node, why string, line int) diag.Diagnostic {
+	var problems diag.List
 	where := diag.Pos{File: cmp.Or(n.StartupConfig.File.Origin, n.StartupConfig.Name), Line: line}
-	d.problems.Errorf(CodeStartupConfigTemplate, n.Pos,
+	problems.Errorf(CodeStartupConfigTemplate, n.Pos,
 		"a startup-config is a Go text/template; write {{\"{{\"}} for two plain braces",
-		"node %q: startup-config %s: %v", n.Name, where, err)
+		"node %q: startup-config %s: %s", n.Name, where, why)
+	return problems.All()[0]
 }
 
 // templateLine finds the line in an error of text/template: "template: name:3:1:".

@@ -9,18 +9,18 @@ import (
 )
 
 func TestStartupConfig(t *testing.T) {
-	const template = "host {{ .ShortName }} in {{ .Env.SITE }}: $SITE ${SITE} $HOME ${OTHER:-none} $1 $$\n"
+	const template = "host {{ .ShortName }} in {{ .Env.SITE }}: $SHELL_SITE ${SHELL_SITE} $SITE $HOME ${OTHER:-none} $1 $$\n"
 	for _, tt := range []struct {
 		kind, name, text, path string
 		want                   string // "" for a file of its own
 		seed                   bool
 	}{
-		{"juniper_vmx", "a.cfg", template, "config/startup-config.cfg", "host n1 in fra: fra fra $HOME none $1 $\n", true},
+		{"juniper_vmx", "a.cfg", template, "config/startup-config.cfg", "host n1 in fra: ams ams $SITE $HOME none $1 $\n", true},
 		{"juniper_vmx", "a.partial.cfg", "x\n", "config/startup-config.cfg", "", true},
 		{"dell_sonic", "a.json", "{}", "config/config_db.json", "", true},
 		{"mikrotik_ros", "a.rsc", "/ip", "ftpboot/config.auto.rsc", "", true},
 		{"arrcus_arcos", "a.cfg", template, "startup.cfg", "", false},
-		{"nokia_sros", "a.cfg", template, "tftpboot/config.txt", "host n1 in fra: fra fra $HOME none $1 $\n", true},
+		{"nokia_sros", "a.cfg", template, "tftpboot/config.txt", "host n1 in fra: ams ams $SITE $HOME none $1 $\n", true},
 		{"nokia_srlinux", "a.json", "{\"a\": \"{{ .ShortName }}\"}", "config/config.json", "{\"a\": \"n1\"}", true},
 		{"cisco_sdwan", "a.YML", template, "config/cloud-init.yaml", "", true},
 		{"cisco_sdwan", "a.xml", template, "config/zcloud.xml", "", true},
@@ -37,7 +37,7 @@ func TestStartupConfig(t *testing.T) {
 				n.Type = "5162"
 			}
 			n.License = testFile(l, "lic", "")
-			n.StartupConfig = &lab.Config{Name: tt.name, Partial: strings.Contains(tt.name, ".partial"), File: *testFile(l, tt.name, tt.text)}
+			n.StartupConfig = &lab.Config{Name: tt.name, Partial: strings.Contains(tt.name, ".partial"), File: *testFile(l, tt.name, tt.text), Env: map[string]string{"SHELL_SITE": "ams"}}
 			for _, enforced := range []bool{false, true} {
 				n.EnforceStartupConfig = enforced
 				p := planOf(t, l)

@@ -263,7 +263,8 @@ func (b *deploymentBuilder) tmpfs(n *lab.Node, target, options string) int64 {
 			ignored = append(ignored, option)
 		}
 	}
-	if len(ignored) > 0 {
+	// What the kind asks for by itself is not for the user to change.
+	if users, written := n.Tmpfs[target]; written && users == options && len(ignored) > 0 {
 		b.diags.Warnf(CodeTmpfsOption, n.Pos, "keep size= alone, or leave it as it is", "node %q: tmpfs %s loses %s; a Pod can only limit its size", n.Name, target, strings.Join(ignored, ","))
 	}
 	return size

@@ -41,7 +41,7 @@ func newTestLab(name string) *testLab {
 			Files:       map[lab.Digest][]byte{},
 		},
 		plans: map[string]*plan.Plan{},
-		opts:  Options{Image: "ghcr.io/c9s-lab/c9s:1.0.0", Version: "1.0.0", Planner: "builtin/0.79.0"},
+		opts:  Options{Image: "ghcr.io/c9s-lab/c9s:1.0.0", Version: "1.0.0"},
 	}
 }
 
@@ -60,7 +60,7 @@ func (l *testLab) node(name, kind string) (*lab.Node, *plan.Plan) {
 	l.claim("mgmt-ipv4", name, n.MgmtIPv4.String())
 	l.claim("mgmt-ipv6", name, n.MgmtIPv6.String())
 	p := &plan.Plan{
-		Version: plan.Version, Node: name, Kind: kind, Planner: l.opts.Planner,
+		Version: plan.Version, Node: name, Kind: kind, Planner: "builtin/0.79.0",
 		Containers: []plan.Container{{Image: "example.com/" + kind + ":1", Privileged: true, TTY: true, Stdin: true}},
 	}
 	l.plans[name] = p

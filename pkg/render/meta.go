@@ -23,7 +23,7 @@ func (x *index) labMeta(name, component string) metav1.ObjectMeta {
 		Annotations: map[string]string{
 			contract.AnnotationLabName: x.lab.Name,
 			contract.AnnotationSource:  x.lab.Source,
-			contract.AnnotationPlanner: x.opts.Planner,
+			contract.AnnotationPlanner: x.planners,
 			contract.AnnotationVersion: x.opts.Version,
 		},
 	}
@@ -48,7 +48,7 @@ func (x *index) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 			contract.AnnotationLabName:  x.lab.Name,
 			contract.AnnotationNodeName: n.Name,
 			contract.AnnotationSource:   n.Source(),
-			contract.AnnotationPlanner:  x.opts.Planner,
+			contract.AnnotationPlanner:  x.planner(n),
 		},
 	}
 }

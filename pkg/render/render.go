@@ -25,8 +25,6 @@ type Options struct {
 	Image string
 	// Version is c9s' own version, for the record in annotations.
 	Version string
-	// Planner is the Name of the planner that made the plans ("builtin/0.79.0").
-	Planner string
 	// NoController leaves the controller and its rights out.
 	NoController bool
 	// Only limits the output to the Pods of these nodes (names or IDs) and the
@@ -55,7 +53,8 @@ type Output struct {
 	Lab       string
 	Source    string
 	Namespace string
-	// Planner and Version say what made the output.
+	// Planner names the planners of the nodes ("builtin/0.79.0, hooks/0.79.0"), and
+	// Version the c9s that made the output.
 	Planner string
 	Version string
 	Objects []manifest.Object
@@ -74,7 +73,7 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 	var diags diag.List
 	x := newIndex(l, plans, opts, &diags)
 	pods := x.selectedPods(&diags)
-	out := &Output{Lab: l.Name, Source: l.Source, Namespace: l.Namespace, Planner: opts.Planner, Version: opts.Version}
+	out := &Output{Lab: l.Name, Source: l.Source, Namespace: l.Namespace, Planner: x.planners, Version: opts.Version}
 	if diags.HasErrors() {
 		return nil, diags.All()
 	}
@@ -125,6 +124,8 @@ type index struct {
 	// image is the c9s image after the image map.
 	image    string
 	labLabel string
+	// planners names the planners of the nodes.
+	planners string
 	nodes    map[string]*lab.Node
 	podOf    map[string]*lab.Pod
 	// waited holds the stages that other nodes wait for, by node.
@@ -144,6 +145,7 @@ func newIndex(l *lab.Lab, plans map[string]*plan.Plan, opts Options, diags *diag
 		podOf:    make(map[string]*lab.Pod, len(l.Nodes)),
 		waited:   map[string]map[lab.StageName]bool{},
 		aliases:  aliasServices(l, diags),
+		planners: planners(plans),
 	}
 	for _, n := range l.Nodes {
 		x.nodes[n.Name] = n

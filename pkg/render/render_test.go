@@ -317,7 +317,10 @@ func TestEditElsewhere(t *testing.T) {
 	for _, n := range l.Nodes {
 		n.Pos.Line += 7
 	}
-	l.opts.Planner, l.opts.Version = "builtin/0.80.0", "1.0.1"
+	l.opts.Version = "1.0.1"
+	for _, p := range l.plans {
+		p.Planner = "builtin/0.80.0"
+	}
 	l.link(lab.LinkVeth, "R1:e1-2", "r2:eth2")
 	for group, text := range templates(l) {
 		if text != want[group] {

@@ -4,6 +4,12 @@ package kinds
 
 import "github.com/c9s-lab/c9s/pkg/lab"
 
+// The parts of a plan that an entry may decide whoever plans (Kind.Decides).
+const (
+	DecidesSteps   = "steps"
+	DecidesStartup = "startup"
+)
+
 // Kind is one entry of the catalogue. Text fields that hold "{{" are Go
 // templates over plan.NodeData, executed by the built-in planner.
 type Kind struct {
@@ -47,6 +53,11 @@ type Kind struct {
 	StopSignal    string `yaml:"stopSignal" json:"stopSignal,omitempty"`
 	// Persist are paths in the node's folder with what the device saves.
 	Persist []string `yaml:"persist" json:"persist,omitempty"`
+	// Decides are the parts of a plan that are taken from the catalogue whoever
+	// plans, since they depend on what only the device or the issued certificate
+	// can tell: "steps" (those of the kind), "startup" (the configuration of a node
+	// that gives none).
+	Decides []string `yaml:"decides" json:"decides,omitempty"`
 	// Behaviour names the Go code of pkg/plan that completes the plan.
 	Behaviour string `yaml:"behaviour" json:"behaviour,omitempty"`
 	// MgmtInterface is the device's name of its management interface, for
@@ -58,7 +69,12 @@ type Kind struct {
 	Differs []string `yaml:"differs" json:"differs,omitempty"`
 
 	mapper *mapper
+	// custom marks an entry that was loaded over the catalogue that c9s comes with.
+	custom bool
 }
+
+// Custom reports whether a user defines the kind or overrides the built-in one.
+func (k *Kind) Custom() bool { return k.custom }
 
 // Interfaces are the naming rules of a kind. The zero value takes any name.
 //

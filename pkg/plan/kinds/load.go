@@ -199,7 +199,7 @@ func (l *loader) resolve(s *source) *Kind {
 		l.problems.Errorf(CodeKindFile, at, "", "%v", err)
 		return nil
 	}
-	k := &Kind{}
+	k := &Kind{custom: l.base != nil}
 	if err := node.Decode(k); err != nil {
 		l.yamlProblems(at, err)
 		return nil

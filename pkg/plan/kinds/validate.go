@@ -39,6 +39,9 @@ func (l *loader) validate(s *source, k *Kind, c *Catalogue) {
 	oneOf("license", k.License.Policy, "required", "warn")
 	oneOf("startup", k.Startup.Partial, "whole", "merge", "append", "only", "none")
 	oneOf("startup", k.Startup.Data, "node", "ios")
+	for _, part := range k.Decides {
+		oneOf("decides", part, DecidesSteps, DecidesStartup)
+	}
 	template("startup", k.Startup.Default)
 	template("startup", k.Startup.Append)
 	for _, m := range k.Container.Mounts {

@@ -13,12 +13,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/topology"
-	"github.com/c9s-lab/c9s/planner/internal/hooks"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -42,49 +40,82 @@ type Difference struct {
 	Reason string
 }
 
-// Run compares the planners over topologies, or over one small lab of each kind
-// where none is named, and prints a table and a summary line.
-func Run(w io.Writer, topologies []string) error {
-	labs, err := loadLabs(topologies)
-	if err != nil {
-		return err
-	}
+// Run compares the planners over topologies, or over every kind in several forms where
+// none is named, and prints a table and a summary line. The planner program is the
+// running one, at path.
+func Run(w io.Writer, path string, topologies []string) error {
 	var deliberate []Deliberate
 	if err := yaml.Unmarshal(differencesText, &deliberate); err != nil {
 		return fmt.Errorf("differences.yaml: %w", err)
 	}
-	self, err := os.Executable()
+	dir, err := os.MkdirTemp("", "c9s-conform-")
 	if err != nil {
 		return err
 	}
-	found, err := Compare(labs, plan.NewHooks(self, plan.WithArgs(hooks.ProgramArgs...)), plan.NewBuiltin(kinds.Builtin(), plan.WithTemplateFuncs(topology.TemplateFuncs())), deliberate)
+	defer os.RemoveAll(dir)
+	labs, err := loadLabs(dir, topologies)
 	if err != nil {
 		return err
+	}
+	c := newComparison(path)
+	defer c.close()
+	found := map[string][]Difference{}
+	for _, l := range labs {
+		if err := c.compare(l, deliberate, found); err != nil {
+			return err
+		}
 	}
 	return Print(w, found)
 }
 
-// Compare plans every node of labs with both planners. The result has every kind
-// that was met, with its differences.
-func Compare(labs []*lab.Lab, a, b plan.Planner, deliberate []Deliberate) (map[string][]Difference, error) {
-	found := map[string][]Difference{}
-	for _, l := range labs {
-		for _, n := range l.Nodes {
-			if n.Name == peer && len(labs) > 1 {
-				continue
-			}
-			pa, err := a.Plan(context.Background(), l, n)
+// comparison has the planners that are compared.
+type comparison struct {
+	catalogue *plan.Builtin
+	// finished plans as c9s does with hooks; raw has all that the hooks say, and
+	// nothing of the catalogue.
+	finished  plan.Planner
+	raw       plan.Planner
+	processes []*plan.Hooks
+}
+
+func newComparison(path string) *comparison {
+	catalogue := plan.NewBuiltin(kinds.Builtin(), plan.WithTemplateFuncs(topology.TemplateFuncs()))
+	hooks, raw := plan.NewHooks(path), plan.NewHooks(path, plan.WithFull())
+	return &comparison{
+		catalogue: catalogue, raw: raw, finished: plan.NewAuto(hooks, catalogue, ""), processes: []*plan.Hooks{hooks, raw},
+	}
+}
+
+func (c *comparison) close() {
+	for _, p := range c.processes {
+		p.Close()
+	}
+}
+
+// compare plans every node of a lab with each planner, and adds to found every kind that
+// it met, with its differences. Those of the hooks alone have "hook" before the field.
+func (c *comparison) compare(l *lab.Lab, deliberate []Deliberate, found map[string][]Difference) error {
+	for _, n := range l.Nodes {
+		if n.Name == peer {
+			continue
+		}
+		own, err := c.catalogue.Plan(context.Background(), l, n)
+		if err != nil {
+			return err
+		}
+		if found[n.Kind] == nil {
+			found[n.Kind] = []Difference{}
+		}
+		for _, side := range []struct {
+			planner plan.Planner
+			prefix  string
+			facts   func(*plan.Plan) map[string]string
+		}{{c.finished, "", facts}, {c.raw, "hook ", hookFacts}} {
+			p, err := side.planner.Plan(context.Background(), l, n)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			pb, err := b.Plan(context.Background(), l, n)
-			if err != nil {
-				return nil, err
-			}
-			if found[n.Kind] == nil {
-				found[n.Kind] = []Difference{}
-			}
-			for _, d := range differ(n.Kind, facts(pa), facts(pb)) {
+			for _, d := range differ(n.Kind, side.prefix, side.facts(p), side.facts(own)) {
 				d.Reason = reasonFor(deliberate, d)
 				if !slices.Contains(found[n.Kind], d) {
 					found[n.Kind] = append(found[n.Kind], d)
@@ -92,7 +123,7 @@ func Compare(labs []*lab.Lab, a, b plan.Planner, deliberate []Deliberate) (map[s
 			}
 		}
 	}
-	return found, nil
+	return nil
 }
 
 func reasonFor(deliberate []Deliberate, d Difference) string {
@@ -104,7 +135,7 @@ func reasonFor(deliberate []Deliberate, d Difference) string {
 	return ""
 }
 
-func differ(kind string, a, b map[string]string) []Difference {
+func differ(kind, prefix string, a, b map[string]string) []Difference {
 	keys := map[string]bool{}
 	for k := range a {
 		keys[k] = true
@@ -115,8 +146,8 @@ func differ(kind string, a, b map[string]string) []Difference {
 	var out []Difference
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
 		if a[k] != b[k] {
-			field, _, _ := strings.Cut(k, " ")
-			out = append(out, Difference{Kind: kind, Field: field, Hooks: strings.TrimSpace(k[len(field):] + " " + a[k]), Builtin: b[k]})
+			field, name, _ := strings.Cut(k, " ")
+			out = append(out, Difference{Kind: kind, Field: prefix + field, Hooks: strings.TrimSpace(name + " " + a[k]), Builtin: b[k]})
 		}
 	}
 	return out
@@ -160,76 +191,5 @@ func clip(s string) string {
 	return cmp.Or(s, "-")
 }
 
-// peer is the far end in the small labs.
+// peer is the far end in the labs of the kinds.
 const peer = "peer"
-
-// loadLabs compiles topologies, or makes a lab of every kind.
-func loadLabs(files []string) ([]*lab.Lab, error) {
-	var out []*lab.Lab
-	if len(files) == 0 {
-		for _, k := range kinds.Builtin().All() {
-			if k.Refused == "" {
-				l, err := compileText(smallLab(k), "")
-				if err != nil {
-					return nil, fmt.Errorf("kind %s: %w", k.Name, err)
-				}
-				out = append(out, l)
-			}
-		}
-		return out, nil
-	}
-	for _, name := range files {
-		src, err := topology.Open(context.Background(), name, os.Stdin)
-		if err != nil {
-			return nil, err
-		}
-		l, err := compileSource(src)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		out = append(out, l)
-	}
-	return out, nil
-}
-
-// smallLab is two nodes and a link: the first end that the kind's rules allow.
-func smallLab(k *kinds.Kind) string {
-	iface := "eth1"
-	for _, name := range []string{"eth1", "ethernet-1/1", "1/1/1", "1/1/c1/1", "Gi0-0-0-0", "Hu0_0_0_1", "swp1", "Ethernet0/1", "eth4", "et-0/0/0", "port1", "e1-1"} {
-		probe := &lab.Node{Name: "n1", Kind: k.Name}
-		linux, alias, err := k.MapInterface(name, probe)
-		if err != nil {
-			continue
-		}
-		probe.Endpoints = []*lab.Endpoint{{Node: "n1", Interface: linux, Alias: alias}}
-		if len(k.CheckInterfaces(probe)) == 0 {
-			iface = name
-			break
-		}
-	}
-	extra := ""
-	if k.Types.Required && len(k.Types.Values) > 0 {
-		extra = ", type: " + slices.Sorted(maps.Keys(k.Types.Values))[0]
-	}
-	return fmt.Sprintf("name: t\ntopology:\n  nodes:\n    n1: {kind: %s, image: 'registry.example/img:1.2.3'%s}\n    %s: {kind: linux, image: 'alpine:3'}\n  links:\n    - endpoints: [\"n1:%s\", \"%s:eth1\"]\n",
-		k.Name, extra, peer, iface, peer)
-}
-
-func compileText(text, dir string) (*lab.Lab, error) {
-	return compileSource(&topology.Source{Name: "t.clab.yml", Base: "t.clab.yml", Dir: dir, Data: []byte(text)})
-}
-
-func compileSource(src *topology.Source) (*lab.Lab, error) {
-	f, diags := topology.Load(src, topology.Options{Env: os.Environ()})
-	if f == nil {
-		return nil, fmt.Errorf("%s", diags[0])
-	}
-	home, _ := os.UserHomeDir()
-	l, more := compile.Compile(context.Background(), f, compile.Options{AllowMissing: true, Home: home, Env: os.Environ()})
-	for _, d := range append(diags, more...) {
-		if d.Severity == "error" {
-			return nil, fmt.Errorf("%s", d)
-		}
-	}
-	return l, nil
-}

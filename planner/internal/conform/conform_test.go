@@ -3,29 +3,43 @@ package conform_test
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/c9s-lab/c9s/internal/cli"
+	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/planner/internal/conform"
 	"github.com/c9s-lab/c9s/planner/internal/hooks"
 	"github.com/c9s-lab/c9s/planner/internal/program"
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestMain is the planner program when it is started under its name.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "planner" {
-		hooks.ProgramArgs = []string{"planner"}
-		os.Exit(program.Main(os.Args[2:]))
+	if filepath.Base(os.Args[0]) == plan.ProgramName {
+		os.Exit(program.Main(os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }
 
-// TestEveryKindAgrees plans every kind with both planners.
+func programPath(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), plan.ProgramName)
+	if err := os.Symlink(self, link); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// TestEveryKindAgrees plans every kind in all its forms with both planners.
 func TestEveryKindAgrees(t *testing.T) {
-	hooks.ProgramArgs = []string{"planner"}
 	var out bytes.Buffer
-	if err := conform.Run(&out, nil); err != nil {
+	if err := conform.Run(&out, programPath(t), nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Log("\n" + out.String())
@@ -45,12 +59,13 @@ func TestLinuxLabsRenderTheSame(t *testing.T) {
 	} else {
 		topologies = append(topologies, corpus+"/013-containerlab-frr01/frr01.clab.yml", corpus+"/075-containerlab-stages/stages.clab.yml", corpus+"/054-containerlab-01-linux-nodes/01-linux-nodes.clab.yml")
 	}
+	program := programPath(t)
 	for _, topo := range topologies {
 		var streams [2]string
 		for i, planner := range []string{"builtin", "hooks"} {
 			var out, errs bytes.Buffer
-			world := cli.IO{Out: &out, Err: &errs, PlannerArgs: []string{"planner"}}
-			if code := cli.Main([]string{"render", topo, "--allow-missing", "--planner", planner}, world); code != 0 {
+			world := cli.IO{Out: &out, Err: &errs}
+			if code := cli.Main([]string{"render", topo, "--allow-missing", "--planner", planner, "--planner-path", program}, world); code != 0 {
 				t.Fatalf("%s with %s:\n%s", topo, planner, errs.String())
 			}
 			streams[i] = strings.ReplaceAll(out.String(), "hooks/"+hooks.Version, "builtin/"+hooks.Version)

@@ -10,9 +10,38 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
-// facts are what a plan says, as "field name" to text: what a device would
-// notice. The words of generated files and the names of steps are not facts.
+// facts are what a plan says, as "field name" to text: what a device would notice, and
+// what is kept of it. The words of generated files and the names of steps are not facts,
+// but for those of a user's startup-config.
 func facts(p *plan.Plan) map[string]string {
+	out := hookFacts(p)
+	for _, f := range p.Files {
+		if f.Seed {
+			out["seed "+f.Path] = "a saved one wins"
+		}
+		if f.Secret {
+			out["secret "+f.Path] = "kept out of ConfigMaps"
+		}
+		for line := range strings.Lines(string(f.Content)) {
+			if strings.Contains(line, marker) {
+				out["startup-config "+f.Path] = strings.TrimSpace(line)
+			}
+		}
+		if f.Ref != nil {
+			out["content "+f.Path] = string(f.Ref.Digest)
+		}
+	}
+	out["persist"] = strings.Join(p.Persist, " ")
+	if r := p.Readiness; r != nil {
+		out["readiness"] = r.Reason + fmt.Sprint(r.Healthcheck)
+	}
+	maps.DeleteFunc(out, func(_, v string) bool { return v == "" })
+	return out
+}
+
+// hookFacts are those facts that hooks have an opinion of. What c9s adds to them from
+// its catalogue is not among them.
+func hookFacts(p *plan.Plan) map[string]string {
 	out := map[string]string{}
 	put := func(field, name, value string) { out[strings.TrimSpace(field+" "+name)] = value }
 	for _, d := range p.Diagnostics {
@@ -64,9 +93,6 @@ func facts(p *plan.Plan) map[string]string {
 	put("interfaces", "", strings.Join(names, " "))
 	for i, text := range steps(p) {
 		put("exec", fmt.Sprintf("%02d", i+1), text)
-	}
-	if r := p.Readiness; r != nil {
-		put("readiness", "", fmt.Sprint(r.Healthcheck))
 	}
 	put("link-apply-mode", "", p.LinkApplyMode)
 	put("stop-signal", "", p.StopSignal)

@@ -15,18 +15,17 @@ type canned struct {
 	answer   string
 	gate     string
 	question bool
-	// assumes names what the answer takes for granted; a plan says so.
-	assumes string
 }
 
 // cannedAnswers are the conversations that hooks have with a device. They follow
-// from what hooks look for in the output, not from a device.
+// from what hooks look for in the output, not from a device. What a hook makes of the
+// answer to a question is in no plan: the catalogue decides the steps of such kinds.
 var cannedAnswers = map[string][]canned{
 	"nokia_srlinux": {
 		{command: "mgmt_server state | grep running", answer: "state running", gate: "running"},
 		{command: "mgmt_server.ready_for_config", answer: "loaded initial configuration", gate: "loaded initial configuration"},
-		{command: "information version | grep version", answer: "version v25.7.1-187-g0000000000", question: true, assumes: "SR Linux 25.7"},
-		{command: "system features | grep openconfig", question: true, assumes: "no OpenConfig feature"},
+		{command: "information version | grep version", answer: "version v25.7.1-187-g0000000000", question: true},
+		{command: "system features | grep openconfig", question: true},
 		{command: "environment show | grep -A 2 prompt", answer: `value = "--{ running }--[  ]--"`, question: true},
 	},
 	"keysight_ixia-c-one": {
@@ -34,7 +33,7 @@ var cannedAnswers = map[string][]canned{
 	},
 	"nokia_srsim": {
 		{command: "/usr/bin/pgrep", gate: ""},
-		{command: "/etc/sros-version", answer: "v25.7.R1", question: true, assumes: "SR OS 25.7"},
+		{command: "/etc/sros-version", answer: "v25.7.R1", question: true},
 	},
 }
 
@@ -61,13 +60,17 @@ func find(n *lab.Node, argv []string) *canned {
 
 var release = regexp.MustCompile(`\d+\.\d+\.[A-Za-z0-9]+`)
 
-// assumedLabels are the labels of an image that nobody has asked a registry for:
-// SR-SIM's hooks tell its images by them.
-func assumedLabels(n *lab.Node) map[string]string {
+// newest stands for a release that the tag of an image does not tell: what hooks leave
+// out for the newest release, a device may not know.
+const newest = "99.0.R1"
+
+// imageLabels are the labels of an image, as far as SR-SIM's hooks tell its images and
+// their release by them. The release is that of the tag.
+func imageLabels(n *lab.Node) map[string]string {
 	if n.Kind != "nokia_srsim" {
 		return map[string]string{}
 	}
-	version := "25.7.R1"
+	version := newest
 	if _, tag, ok := strings.Cut(n.Image[strings.LastIndex(n.Image, "/")+1:], ":"); ok && release.MatchString(tag) {
 		version = release.FindString(tag)
 	}
@@ -76,14 +79,6 @@ func assumedLabels(n *lab.Node) map[string]string {
 	}
 }
 
-// talksToDevice tells whether PostDeploy opens a network connection to the device,
+// overNetwork reports whether PostDeploy opens a network connection to the device,
 // which nothing answers here.
-func talksToDevice(n *lab.Node) bool {
-	switch n.Kind {
-	case "nokia_srsim":
-		return true
-	case "nokia_sros":
-		return n.StartupConfig != nil && n.StartupConfig.Partial
-	}
-	return false
-}
+func overNetwork(kind string) bool { return kind == "nokia_srsim" || kind == "nokia_sros" }

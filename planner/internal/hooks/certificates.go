@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"math/rand/v2"
+	"sync"
 
 	clabcert "github.com/srl-labs/containerlab/cert"
 )
@@ -61,7 +62,8 @@ func standInKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), nil
 }
 
-func newCertificates() (*certificates, error) {
+// standIns are the same for every node.
+var standIns = sync.OnceValues(func() (*certificates, error) {
 	key, err := standInKey()
 	if err != nil {
 		return nil, err
@@ -71,7 +73,7 @@ func newCertificates() (*certificates, error) {
 		ca:        &clabcert.Certificate{Cert: standIn("CERTIFICATE", caCert), Key: standIn("RSA PRIVATE KEY", "ca.key")},
 		node:      &clabcert.Certificate{Cert: standIn("CERTIFICATE", nodeCert), Key: key},
 	}, nil
-}
+})
 
 func (c *certificates) LoadCaCert() (*clabcert.Certificate, error) { return c.ca, nil }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/planner/internal/recorder"
+	"github.com/c9s-lab/c9s/planner/internal/sandbox"
 	clabutils "github.com/srl-labs/containerlab/utils"
 )
 
@@ -17,21 +18,18 @@ import (
 //	<program> device-cli <record> <container> <device program and its arguments>
 const CLIArgument = "device-cli"
 
-// ProgramArgs are the arguments that make the running program this one: none for
-// c9s-planner.
-var ProgramArgs []string
-
 // registerCLI tells containerlab's drivers what to start in place of an exec into
 // a container: this program.
-func registerCLI(record string) {
-	self, err := os.Executable()
+func registerCLI(record string) error {
+	self, err := sandbox.Program()
 	if err != nil {
-		self = os.Args[0]
+		return err
 	}
 	// A library of containerlab's asks the terminal for its colours when a program
 	// starts, and waits for an answer, unless it is in CI.
 	os.Setenv("CI", "true")
-	clabutils.CLIExecCommand[recorder.Name] = map[string]string{"exec": self, "open": strings.Join(append(slices.Clone(ProgramArgs), CLIArgument, record), " ")}
+	clabutils.CLIExecCommand[recorder.Name] = map[string]string{"exec": self, "open": CLIArgument + " " + record}
+	return nil
 }
 
 // cliSteps reads what was typed: one step for each session.

@@ -1,7 +1,6 @@
 package hooks
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/planner/internal/recorder"
 	"github.com/docker/go-units"
 	"github.com/google/shlex"
@@ -118,8 +118,9 @@ func (r *run) content(f *plan.File, content []byte, refs map[string]lab.FileRef)
 		f.Ref, f.Secret = &ref, ref.Secret
 		return
 	}
-	if r.certs.within(content) {
-		r.warn(plan.CodeCertificateStandIn, "issue the certificate on the device", "the generated %s of kind %s holds a stand-in for the node's certificate", f.Path, r.node.Kind)
+	if r.certs.within(content) && (r.node.StartupConfig != nil || !r.decided(kinds.DecidesStartup)) {
+		r.refuse(plan.CodeCertificateStandIn, "leave .TLSCert, .TLSKey and .TLSAnchor out of the startup-config: the certificate is issued when the lab is deployed",
+			"node %q: %s of kind %s would hold a stand-in for the node's certificate", r.node.Name, f.Path, r.node.Kind)
 	}
 	f.Content = content
 }
@@ -176,7 +177,7 @@ func (r *run) mount(bind string) (plan.Mount, error) {
 		m.Path = filepath.ToSlash(rel)
 		return m, nil
 	}
-	if strings.HasPrefix(parts[0], r.req.Workspace) {
+	if strings.HasPrefix(parts[0], r.root) {
 		return m, fmt.Errorf("the hook's bind %q is outside the node's folder", bind)
 	}
 	m.HostPath = parts[0]
@@ -224,6 +225,8 @@ func (r *run) defaultNode() *clabnodes.DefaultNode {
 	return nil
 }
 
+// needs are what the hooks say of the host. c9s takes them from its catalogue, with
+// which conform compares these.
 func (r *run) needs() {
 	d := r.defaultNode()
 	if d == nil {
@@ -239,36 +242,17 @@ func (r *run) needs() {
 		r.plan.Needs.Certificate = *cert.Issue
 	}
 	r.plan.StopSignal = string(d.StopSignal)
-	for _, c := range r.plan.Containers {
-		for _, m := range c.Mounts {
-			if m.Path != "" && !m.ReadOnly && !strings.HasPrefix(m.Path, "binds/") && r.isDir(m.Path) && !slices.Contains(r.plan.Persist, m.Path) {
-				r.plan.Persist = append(r.plan.Persist, m.Path)
-			}
-		}
-	}
 }
 
-func (r *run) isDir(p string) bool {
-	return slices.ContainsFunc(r.plan.Files, func(f plan.File) bool { return f.Path == p && f.Dir })
-}
-
-// readiness is the topology's healthcheck, or the one that the hook sets. The
-// images of virtual machines bring their own, which reads what they write.
+// readiness is the healthcheck that a hook sets by itself.
 func (r *run) readiness() {
 	if len(r.runtime.Created) == 0 {
 		return
 	}
-	switch h := r.runtime.Created[0].Config.Healthcheck; {
-	case h != nil && len(h.Test) > 0:
+	if h := r.runtime.Created[0].Config.Healthcheck; h != nil && len(h.Test) > 0 {
 		r.plan.Readiness = &plan.Readiness{Reason: "kind", Healthcheck: lab.Healthcheck{
 			Test: h.Test, Interval: h.Interval, Timeout: h.Timeout, Retries: h.Retries, StartPeriod: h.StartPeriod,
 		}}
-	case r.node.Healthcheck != nil:
-		if r.node.Healthcheck.Test[0] != "NONE" {
-			r.plan.Readiness = &plan.Readiness{Reason: "topology", Healthcheck: *r.node.Healthcheck}
-		}
-	case r.plan.Needs.KVM && r.plan.Containers[0].Env["CONNECTION_MODE"] != "": // vrnetlab's contract
-		r.plan.Readiness = plan.ImageReadiness()
 	}
 }
 
@@ -283,15 +267,9 @@ func (r *run) steps() error {
 		case op.Copy != nil:
 			step.Name = "write " + op.Copy.Path
 			step.Write = &plan.WriteStep{Path: op.Copy.Path, Mode: 0o644, Content: op.Copy.Content}
-			if r.certs.within(op.Copy.Content) || bytes.Contains(op.Copy.Content, []byte("c9s stands in")) {
-				r.warn(plan.CodeCertificateStandIn, "issue the certificate on the device", "the configuration that kind %s loads holds a stand-in for the node's certificate", r.node.Kind)
-			}
 		case op.Stdin != nil:
 			step.CLI = &plan.CLIStep{Lines: strings.Split(strings.TrimRight(string(op.Stdin), "\n"), "\n")}
 		case c != nil && c.question:
-			if c.assumes != "" {
-				r.warn(plan.CodeHookAssumption, "", "kind %s is planned for %s, which cannot be asked for yet", r.node.Kind, c.assumes)
-			}
 			continue
 		case c != nil:
 			step.Wait = &plan.WaitStep{Argv: op.Exec, Contains: c.gate, EmptyStderr: c.gate != "", IntervalSeconds: 1, TimeoutSeconds: 300}
@@ -329,11 +307,4 @@ func (r *run) warn(code diag.Code, hint, format string, args ...any) {
 	if !slices.Contains(r.plan.Diagnostics, l.All()[0]) {
 		r.plan.Diagnostics = append(r.plan.Diagnostics, l.All()...)
 	}
-}
-
-// incomplete says that PostDeploy was cut off where it talks to the device.
-func (r *run) incomplete() {
-	r.cutOff = true
-	r.warn(plan.CodeHookIncomplete, "configure the device over its own management interface",
-		"kind %s goes on to configure the device over the network, which is not part of the plan", r.node.Kind)
 }

@@ -2,11 +2,14 @@ package hooks
 
 import (
 	"bytes"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 // Complaints are the errors that hooks log and go on: a plan without the
@@ -42,10 +45,14 @@ func (c *complaints) take() []string {
 // lost warns of what hooks swallow: errors that they log or drop.
 func (r *run) lost() error {
 	for _, line := range Complaints.take() {
+		if r.node.StartupConfig != nil && strings.Contains(line, "template") {
+			r.templateProblem(line)
+			continue
+		}
 		r.warn(plan.CodeHookComplained, "see whether the plan has what it is about", "containerlab's hook of kind %s goes on after an error: %s", r.node.Kind, line)
 	}
 	cfg := r.node.StartupConfig
-	if cfg == nil || r.node.SuppressStartupConfig || r.cutOff {
+	if cfg == nil || r.node.SuppressStartupConfig || r.decided(kinds.DecidesSteps) && !r.req.Full {
 		return nil
 	}
 	text, err := r.read(cfg.File)
@@ -53,10 +60,22 @@ func (r *run) lost() error {
 		return err
 	}
 	if lines := tellingLines(text); len(lines) > 0 && !r.uses(cfg.File.Digest, lines) {
-		r.warn(plan.CodeStartupConfigLost, "correct it for this kind: a template may use fields that the kind does not have",
+		r.refuse(plan.CodeStartupConfigLost, "correct it for this kind: a template may use fields that the kind does not have",
 			"nothing of the startup-config of node %q is in the plan that containerlab's hook of kind %s has made", r.node.Name, r.node.Kind)
 	}
 	return nil
+}
+
+var templateLine = regexp.MustCompile(`template: [^:]*:(\d+)`)
+
+// templateProblem says that the startup-config fails as a template, as the catalogue's
+// planner does.
+func (r *run) templateProblem(message string) {
+	line := 0
+	if m := templateLine.FindStringSubmatch(message); m != nil {
+		line, _ = strconv.Atoi(m[1])
+	}
+	plan.TemplateProblem(r.plan, r.node, message, line)
 }
 
 // tellingLines are lines that a template leaves as they are, and that stand in no

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,11 +15,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
+	"sync/atomic"
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/planner/internal/recorder"
 	"github.com/google/uuid"
 	clabcore "github.com/srl-labs/containerlab/core"
@@ -35,37 +35,9 @@ const Version = "0.79.0"
 // Name is the planner's name in every plan.
 const Name = "hooks/" + Version
 
-// MaxRequest bounds a request, in bytes.
-const MaxRequest = 256 << 20
-
 // postDeployTimeout bounds what hooks do after the start: those that want to talk
 // to a real device would wait for minutes.
 const postDeployTimeout = 20 * time.Second
-
-// Serve reads one request and writes one response.
-func Serve(in io.Reader, out io.Writer) error {
-	data, err := io.ReadAll(io.LimitReader(in, MaxRequest+1))
-	if err != nil {
-		return err
-	}
-	answer := &plan.Response{Version: plan.ProtocolVersion, Planner: Name}
-	if len(data) > MaxRequest {
-		answer.Error = fmt.Sprintf("the request has more than %d bytes", MaxRequest)
-	} else {
-		var req plan.Request
-		if err := json.Unmarshal(data, &req); err != nil {
-			answer.Error = "the request cannot be read: " + err.Error()
-		} else if req.Version != plan.ProtocolVersion {
-			answer.Error = fmt.Sprintf("the request has version %q, and this program speaks %s", req.Version, plan.ProtocolVersion)
-		} else if req.Node != "" {
-			answer.Plan, err = Plan(&req)
-			if err != nil {
-				answer.Plan, answer.Error = nil, err.Error()
-			}
-		}
-	}
-	return json.NewEncoder(out).Encode(answer)
-}
 
 // run is one node on its way through the hooks.
 type run struct {
@@ -77,29 +49,39 @@ type run struct {
 	runtime *recorder.Runtime
 	certs   *certificates
 	plan    *plan.Plan
-	// cutOff tells that PostDeploy did not come to its end.
-	cutOff bool
+	// kind is the catalogue's entry, nil for a kind that it does not have.
+	kind *kinds.Kind
+	// leftBehind reports that hooks may still run, or hold what others need.
+	leftBehind atomic.Bool
 }
 
 // Plan runs the hooks for one node. The error is for what is not the topology's
-// fault; what it is to blame for is in the plan's Diagnostics.
-func Plan(req *plan.Request) (*plan.Plan, error) {
+// fault; what it is to blame for is in the plan's Diagnostics. last reports that hooks
+// left something behind in this process, which must plan no other node.
+func Plan(req *plan.Request) (p *plan.Plan, last bool, err error) {
 	if req.Lab == nil {
-		return nil, errors.New("the request has no lab")
+		return nil, false, errors.New("the request has no lab")
 	}
 	n := req.Lab.Node(req.Node)
 	if n == nil {
-		return nil, fmt.Errorf("the request's lab has no node %q", req.Node)
+		return nil, false, fmt.Errorf("the request's lab has no node %q", req.Node)
 	}
-	syscall.Umask(0) // the modes that hooks ask for are those that devices see
+	w, err := newWorkspace(req)
+	if err != nil {
+		return nil, false, err
+	}
+	defer w.remove()
+	kind, _ := kinds.Builtin().Lookup(n.Kind)
 	r := &run{
-		workspace: newWorkspace(req), lab: req.Lab, node: n,
+		workspace: w, lab: req.Lab, node: n, kind: kind,
 		plan: &plan.Plan{Version: plan.Version, Node: n.Name, Kind: n.Kind, Planner: Name},
 	}
 	if why, refused := refusedKinds[n.Kind]; refused {
-		r.refuse("kind-refused", why[1], "kind %q of node %q cannot run in a Pod: %s", n.WrittenKind, n.Name, why[0])
-		return r.plan, nil
+		r.refuse(kinds.CodeRefused, why[1], "kind %q of node %q cannot run in a Pod: %s", n.WrittenKind, n.Name, why[0])
+		return r.plan, false, nil
 	}
+	defer hostEnvironment(n.StartupConfig)()
+	Complaints.take()
 	for _, step := range []struct {
 		phase string
 		do    func() error
@@ -107,13 +89,24 @@ func Plan(req *plan.Request) (*plan.Plan, error) {
 		if r.runtime != nil {
 			r.runtime.Phase = step.phase
 		}
-		if err := guarded(step.do); err != nil {
-			r.refuse(plan.CodeHookFailed, "correct what the hook complains of, or plan with --planner builtin",
-				"node %q: containerlab's hook %s of kind %s failed: %s", n.Name, step.phase, n.Kind, inOrder(err.Error()))
-			return r.plan, nil
+		if err := r.guarded(step.do); err != nil {
+			r.failed(step.phase, err)
+			return r.plan, r.leftBehind.Load(), nil
 		}
 	}
-	return r.plan, r.convert()
+	err = r.convert()
+	return r.plan, r.leftBehind.Load(), err
+}
+
+// failed says why there is no plan.
+func (r *run) failed(phase string, err error) {
+	n := r.node
+	if n.StartupConfig != nil && strings.Contains(err.Error(), "template") {
+		r.templateProblem(err.Error())
+		return
+	}
+	r.refuse(plan.CodeHookFailed, "correct what the hook complains of, or plan with --planner builtin",
+		"node %q: containerlab's hook %s of kind %s failed: %s", n.Name, phase, n.Kind, inOrder(err.Error()))
 }
 
 // inOrder sorts what a message lists after "any of": hooks list what they keep in maps,
@@ -138,10 +131,11 @@ var refusedKinds = map[string][2]string{
 	"ext-container": {"its container is outside the lab", "give the node an image and kind linux"},
 }
 
-// guarded turns a panic in a hook into an error.
-func guarded(do func() error) (err error) {
+// guarded turns a panic in a hook into an error. What the hook held then is not known.
+func (r *run) guarded(do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			r.leftBehind.Store(true)
 			err = fmt.Errorf("it panicked: %v", p)
 		}
 	}()
@@ -162,7 +156,7 @@ func (r *run) load() error {
 	}
 	m := r.lab.Mgmt
 	facts := recorder.Facts{
-		Bridge: "br-c9s", MTU: m.MTU, HostsDir: hosts, ImageLabels: assumedLabels(r.node), Answer: answers(r.node),
+		Bridge: "br-c9s", MTU: m.MTU, HostsDir: hosts, ImageLabels: imageLabels(r.node), Answer: answers(r.node),
 	}
 	if m.IPv4.Gateway.IsValid() {
 		facts.IPv4Gw = m.IPv4.Gateway.String()
@@ -187,7 +181,7 @@ func (r *run) load() error {
 		return err
 	}
 	seed(r.lab.Name, r.node.Name) // the other nodes' Init drew from it too
-	if err := r.clab.NewNode(r.node.Name, recorder.Name, r.clab.Config.Topology.Nodes[r.node.Name], r.node.Index); err != nil {
+	if err := r.clab.NewNode(r.node.Name, recorder.Name, r.clab.Config.Topology.Nodes[r.node.Name], index(r.node)); err != nil {
 		return err
 	}
 	r.hooks = r.clab.Nodes[r.node.Name]
@@ -203,6 +197,15 @@ func (r *run) load() error {
 	return clablinks.SetMgmtNetUnderlyingBridge(facts.Bridge)
 }
 
+// index is the number that hooks number a node's device by. IOL's hook takes it for the
+// application id, of which 513 is the far side of every link.
+func index(n *lab.Node) int {
+	if n.Kind == "cisco_iol" {
+		return plan.IOLID(n.Index) - 1 // the hook adds one
+	}
+	return n.Index
+}
+
 // preDeploy runs the node's checks that need no host, and PreDeploy.
 func (r *run) preDeploy() error {
 	for _, dir := range []string{r.clab.TopoPaths.TopologyLabDir(), r.clab.TopoPaths.CABaseDir()} {
@@ -211,7 +214,7 @@ func (r *run) preDeploy() error {
 		}
 	}
 	var err error
-	if r.certs, err = newCertificates(); err != nil {
+	if r.certs, err = standIns(); err != nil {
 		return err
 	}
 	r.clab.Cert.CertStorage = r.certs
@@ -234,37 +237,35 @@ func (r *run) deploy() error {
 	return r.hooks.UpdateConfigWithRuntimeInfo(context.Background())
 }
 
-// postDeploy runs what the hooks do once the container runs. A hook that talks to
-// a device over the network cannot end: what it did until then counts, and the
-// plan says that more was to come.
+// postDeploy runs what the hooks do once the container runs, unless the catalogue has
+// the kind's steps.
 func (r *run) postDeploy() error {
-	if r.node.RootNamespace || len(r.runtime.Created) == 0 {
+	if r.node.RootNamespace || len(r.runtime.Created) == 0 || r.decided(kinds.DecidesSteps) && !r.req.Full || overNetwork(r.node.Kind) {
 		return nil
 	}
-	registerCLI(filepath.Join(r.root, "cli.log"))
+	if err := registerCLI(filepath.Join(r.root, "cli.log")); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), postDeployTimeout)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		done <- guarded(func() error {
+		done <- r.guarded(func() error {
 			return r.hooks.PostDeploy(ctx, &clabnodes.PostDeployParams{Nodes: map[string]clabnodes.Node{r.node.Name: r.hooks}})
 		})
 	}()
-	limit := postDeployTimeout
-	if talksToDevice(r.node) {
-		limit = 2 * time.Second
-	}
 	select {
 	case err := <-done:
-		if err != nil && talksToDevice(r.node) {
-			r.incomplete()
-			return nil
-		}
 		return err
-	case <-time.After(limit):
-		r.incomplete()
-		return nil
+	case <-time.After(postDeployTimeout):
+		r.leftBehind.Store(true)
+		return fmt.Errorf("it did not end within %s", postDeployTimeout)
 	}
+}
+
+// decided reports whether the catalogue has a part of the plan whoever plans.
+func (r *run) decided(part string) bool {
+	return r.kind != nil && slices.Contains(r.kind.Decides, part)
 }
 
 // seed makes everything random in this process repeat for the same node: MAC

@@ -20,9 +20,17 @@ type workspace struct {
 	staged map[string]lab.FileRef
 }
 
-func newWorkspace(req *plan.Request) *workspace {
-	return &workspace{root: filepath.Join(req.Workspace, "lab"), req: req, staged: map[string]lab.FileRef{}}
+func newWorkspace(req *plan.Request) (*workspace, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	w := &workspace{root: filepath.Join(dir, "lab"), req: req, staged: map[string]lab.FileRef{}}
+	w.remove() // what an earlier node left
+	return w, os.Mkdir(w.root, 0o755)
 }
+
+func (w *workspace) remove() { _ = os.RemoveAll(w.root) }
 
 // topology writes the node and the ends of its links as a topology file, as
 // explicit as it can be, and returns the file's path. Binds, volumes, exec,
@@ -84,7 +92,10 @@ func links(l *lab.Lab, n *lab.Node) []any {
 			if e.Node == n.Name && e.Alias != "" {
 				name = e.Alias
 			}
-			end := map[string]any{"node": e.Node, "interface": name, "mac": e.MAC}
+			end := map[string]any{"node": e.Node, "interface": name}
+			if e.MAC != "" {
+				end["mac"] = e.MAC
+			}
 			if e.IPv4.IsValid() {
 				end["ipv4"] = e.IPv4.String()
 			}
@@ -209,11 +220,11 @@ func (w *workspace) read(ref lab.FileRef) ([]byte, error) {
 	if ref.Placeholder {
 		return nil, nil
 	}
-	name := strings.TrimPrefix(string(ref.Digest), "sha256:")
-	if len(name) != 64 || strings.Trim(name, "0123456789abcdef") != "" {
-		return nil, fmt.Errorf("digest %q is malformed", ref.Digest)
+	data, ok := w.req.Files[ref.Digest]
+	if !ok && ref.Size > 0 {
+		return nil, fmt.Errorf("the request does not have the bytes %s", ref.Digest)
 	}
-	return os.ReadFile(filepath.Join(w.req.Files, name))
+	return data, nil
 }
 
 func components(list []lab.Component) []any {

@@ -1,12 +1,10 @@
-// Package program is what c9s-planner does, for itself and for the c9s that has it
-// linked in.
+// Package program is what c9s-planner does.
 package program
 
 import (
 	"fmt"
 	"os"
 
-	"github.com/c9s-lab/c9s/planner/internal/clock"
 	"github.com/c9s-lab/c9s/planner/internal/conform"
 	"github.com/c9s-lab/c9s/planner/internal/fakecli"
 	"github.com/c9s-lab/c9s/planner/internal/hooks"
@@ -42,13 +40,17 @@ func run(args []string) error {
 		}
 		return nil
 	case "conform":
-		return conform.Run(os.Stdout, args[1:])
+		path, err := sandbox.Program()
+		if err != nil {
+			return err
+		}
+		return conform.Run(os.Stdout, path, args[1:])
 	default:
-		return fmt.Errorf("unknown command %q: c9s-planner plans a request from standard input; kinds lists what is registered; conform [TOPO...] compares the planners", command)
+		return fmt.Errorf("unknown command %q: c9s-planner answers requests from standard input; kinds lists what is registered; conform [TOPO...] compares the planners", command)
 	}
 }
 
-// serve answers one request, in a sandbox.
+// serve answers requests until there are no more, in a sandbox.
 func serve() error {
 	if !sandbox.Inside() {
 		code, err := sandbox.Enter()
@@ -60,11 +62,19 @@ func serve() error {
 		}
 		return nil
 	}
-	if err := sandbox.Prepare(); err != nil {
+	if err := Confine(); err != nil {
 		return err
 	}
-	if err := clock.Pin(clock.Instant); err != nil {
-		fmt.Fprintf(os.Stderr, "running with the true time: %v\n", err)
+	// Hooks print; standard output is for the responses alone.
+	out := os.Stdout
+	os.Stdout = os.Stderr
+	return hooks.Serve(os.Stdin, out)
+}
+
+// Confine makes this process, which sandbox.Enter has started, one that may run hooks.
+func Confine() error {
+	if err := sandbox.Prepare(); err != nil {
+		return err
 	}
 	if err := sandbox.DropCapabilities(); err != nil {
 		return err
@@ -72,9 +82,6 @@ func serve() error {
 	if err := sandbox.Limit(); err != nil {
 		return err
 	}
-	// Hooks print; standard output is for the response alone.
-	out := os.Stdout
-	os.Stdout = os.Stderr
 	charm.SetDefault(charm.NewWithOptions(hooks.Complaints, charm.Options{Level: charm.ErrorLevel}))
-	return hooks.Serve(os.Stdin, out)
+	return nil
 }

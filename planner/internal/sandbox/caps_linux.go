@@ -17,7 +17,7 @@ import (
 // makes a bridge there that is in a container's namespace.
 func kept() uint64 {
 	set := uint64(1<<unix.CAP_CHOWN | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID)
-	if os.Getenv(inside) == namespaces {
+	if Contained() {
 		set |= 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_NET_ADMIN
 	}
 	return set

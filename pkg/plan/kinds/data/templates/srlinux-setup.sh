@@ -1,13 +1,14 @@
 #!/bin/bash
 # Configures SR Linux at its first boot: the lines that its release knows, the
 # certificate, the defaults of the lab, then the user's own. A node that has a
-# saved configuration keeps it. The arguments are DNS servers.
+# saved configuration keeps it, unless its startup-config is enforced. The arguments are DNS servers.
 set -u
 resolvers=$*
 cli=/opt/srlinux/bin/sr_cli
 tls=/opt/clab-tls
 work=/tmp/clab-commands
-[ -e /etc/opt/srlinux/config.json ] && exit 0
+enforced='{{if and .EnforceStartupConfig .PartialCfg}}yes{{end}}'
+[ -z "$enforced" ] && [ -e /etc/opt/srlinux/config.json ] && exit 0
 
 # 2503 stands for release 25.3; a version that cannot be read is the newest.
 release=$($cli -d 'info from state /system information version' | sed -nE 's/.*v([0-9]+)\.([0-9]+)\..*/\1 \2/p' | head -n 1)
@@ -40,6 +41,29 @@ accept() { # family, entry, source or destination, TCP port
 	set_ "$e" match transport "$3-port" operator eq
 	set_ "$e" match transport "$3-port" value "$4"
 	set_ "$e" action accept
+}
+
+eda_server() { # name, port, services, ACL entry for IPv4
+	local s="system grpc-server $1"
+	set_ "$s" services "$3"
+	set_ "$s" port "$2"
+	set_ "$s" rate-limit 65535
+	set_ "$s" session-limit 1024
+	set_ "$s" metadata-authentication true
+	set_ "$s" network-instance mgmt
+	set_ "$s" admin-state enable
+	accept ipv4 "$4" destination "$2"
+	accept ipv6 $(($4 + 10)) destination "$2"
+}
+
+# A prompt on a line of its own, of what the release has.
+prompt() {
+	local own
+	own=$($cli -d 'environment show | grep -A 2 prompt' | sed -nE 's/.*value += +"(.+)".*/\1/p' | head -n 1)
+	[ -n "$own" ] || return 0
+	echo 'environment save file /home/admin/srlinux_orig.rc'
+	printf 'environment prompt "\\n%s"\n' "$own"
+	echo 'environment save file /home/admin/.srlinuxrc'
 }
 
 commands() {
@@ -79,6 +103,13 @@ commands() {
 	if since 2410 && $cli -d 'info from state system features' | grep -q openconfig; then
 		set_ system management openconfig admin-state enable
 	fi
+	if since 2410; then
+		eda_server eda-discovery 50052 '[ gnmi gnsi ]' 355
+		set_ system grpc-server eda-discovery default-tls-profile true
+		eda_server eda-mgmt 57410 '[ gnmi gnoi gnsi ]' 356
+		set_ system grpc-server eda-mgmt tls-profile EDA
+		eda_server eda-insecure-mgmt 57411 '[ gnmi gnoi gnsi ]' 357
+	fi
 	since 2503 && set_ system ndk-server admin-state enable
 	if [ -n "$resolvers" ]; then
 		local dns='system dns'
@@ -87,6 +118,7 @@ commands() {
 		set_ "$dns" server-list "[ $resolvers ]"
 	fi
 	cat /tmp/clab-default-config
+	prompt
 }
 
 feed() { # file, as the admin user, so that what it saves belongs to admin

@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+)
+
+// finished is a planner whose plans are completed from the kind catalogue.
+type finished struct {
+	planner   Planner
+	catalogue *Builtin
+}
+
+// Finish completes the plans of p with what no planner but the catalogue can know:
+// what persists and which files only seed it, certificates and where they are
+// mounted, readiness, needs, and the parts that the entry of the kind decides. Faults
+// that the catalogue finds stop a node before p is started for it.
+func Finish(p Planner, catalogue *Builtin) Planner {
+	return &finished{planner: p, catalogue: catalogue}
+}
+
+func (f *finished) Name() string { return f.planner.Name() }
+
+func (f *finished) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
+	d := f.catalogue.draft(l, n)
+	if d.kind == nil || d.faulty() {
+		d.plan.Diagnostics = d.problems.All()
+		return d.plan, nil
+	}
+	p, err := f.planner.Plan(ctx, l, n)
+	if err != nil {
+		return nil, err
+	}
+	if !hasErrors(p.Diagnostics) {
+		d.finish(p)
+	}
+	p.Diagnostics = slices.Concat(p.Diagnostics, d.shared())
+	return p, nil
+}
+
+func hasErrors(diags []diag.Diagnostic) bool {
+	return slices.ContainsFunc(diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error })
+}
+
+// faulty reports whether the node has an error that no planner can pass over. A
+// startup-config that fails over the catalogue's fields may have fields of
+// containerlab's own, and an entry that fails says nothing of the hooks.
+func (d *draft) faulty() bool {
+	return slices.ContainsFunc(d.problems.All(), func(p diag.Diagnostic) bool {
+		return p.Severity == diag.Error && p.Code != CodeKindData && !(p.Code == CodeStartupConfigTemplate && d.unknownField)
+	})
+}
+
+// shared are the warnings that are true whoever plans the node.
+func (d *draft) shared() []diag.Diagnostic {
+	return slices.DeleteFunc(d.problems.All(), func(p diag.Diagnostic) bool {
+		switch p.Code {
+		case CodeStartupConfigIgnored, CodeLicenseIgnored, CodeStartupConfigPartial, CodeStartupConfigVariable:
+			return false
+		}
+		return d.missing == "" || p.Message != d.missing
+	})
+}
+
+// finish completes a plan of another planner from the catalogue's plan of the
+// same node.
+func (d *draft) finish(p *Plan) {
+	own := d.plan
+	p.Needs, p.Readiness, p.Persist = own.Needs, own.Readiness, own.Persist
+	if slices.Contains(d.kind.Decides, kinds.DecidesSteps) {
+		p.Steps = own.Steps
+	}
+	d.finishFiles(p)
+	d.finishMounts(p)
+}
+
+// finishFiles marks the files that only seed what the device saves and those that
+// stay out of ConfigMaps, and adds certificates and what the catalogue decides.
+func (d *draft) finishFiles(p *Plan) {
+	own := make(map[string]*File, len(d.plan.Files))
+	for i := range d.plan.Files {
+		own[d.plan.Files[i].Path] = &d.plan.Files[i]
+	}
+	startup := slices.Contains(d.kind.Decides, kinds.DecidesStartup) && d.node.StartupConfig == nil
+	for i := range p.Files {
+		f := &p.Files[i]
+		known := own[f.Path]
+		switch {
+		case known == nil || f.Dir:
+			f.Seed = false
+		case startup && d.defaults[f.Path]:
+			*f = *known
+		default:
+			f.Seed, f.Secret = known.Seed, f.Secret || known.Secret
+		}
+	}
+	for _, f := range d.plan.Files {
+		if f.Certificate != "" {
+			p.Files = append(p.Files, f)
+		}
+	}
+	p.Files = SortFiles(p.Files)
+}
+
+// finishMounts adds the catalogue's mounts of certificates.
+func (d *draft) finishMounts(p *Plan) {
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		for _, m := range d.plan.Containers[min(i, len(d.plan.Containers)-1)].Mounts {
+			if !d.holdsCertificate(m.Path) || slices.ContainsFunc(c.Mounts, func(have Mount) bool { return path.Clean(have.Target) == path.Clean(m.Target) }) {
+				continue
+			}
+			c.Mounts = append(c.Mounts, m)
+			slices.SortFunc(c.Mounts, func(a, b Mount) int { return strings.Compare(a.Target, b.Target) })
+		}
+	}
+}
+
+// holdsCertificate reports whether a path of the node's folder is a certificate of
+// the catalogue, or a folder of nothing else.
+func (d *draft) holdsCertificate(p string) bool {
+	found := false
+	for _, f := range d.plan.Files {
+		if p != "" && !f.Dir && (f.Path == p || strings.HasPrefix(f.Path, path.Clean(p)+"/")) {
+			if f.Certificate == "" {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
