@@ -63,7 +63,7 @@ func TestDiagnostics(t *testing.T) {
 		{"sros partial", "nokia_sros", func(l *lab.Lab, n *lab.Node) {
 			n.License = testFile(l, "lic", "x")
 			config("a.partial.cfg", "x")(l, n)
-		}, "startup-config-partial/warning", "over SSH"},
+		}, "startup-config-partial/error", "over SSH"},
 		{"sros two control cards", "nokia_sros", func(l *lab.Lab, n *lab.Node) {
 			n.License = testFile(l, "lic", "x")
 			n.Components = []lab.Component{{Slot: "A"}, {Slot: "B"}}
@@ -102,8 +102,8 @@ func TestDiagnostics(t *testing.T) {
 
 func TestIncompleteKindsAreToldOnce(t *testing.T) {
 	l := testLab("t")
-	testNode(l, "a", "nokia_srlinux", 1)
-	testNode(l, "b", "nokia_srlinux", 2)
+	testNode(l, "a", "nokia_srsim", 1)
+	testNode(l, "b", "nokia_srsim", 2)
 	b := NewBuiltin(kinds.Builtin())
 	var all diag.List
 	for _, n := range l.Nodes {

@@ -87,18 +87,22 @@ func (d *draft) finishFiles(p *Plan) {
 	for i := range d.plan.Files {
 		own[d.plan.Files[i].Path] = &d.plan.Files[i]
 	}
-	startup := slices.Contains(d.kind.Decides, kinds.DecidesStartup) && d.node.StartupConfig == nil
+	decided := slices.Contains(d.kind.Decides, kinds.DecidesStartup)
+	p.Files = slices.DeleteFunc(p.Files, func(f File) bool { return f.Dir && d.suppressed != "" && f.Path == d.suppressed })
 	for i := range p.Files {
 		f := &p.Files[i]
 		known := own[f.Path]
-		switch {
-		case known == nil || f.Dir:
+		if known == nil {
 			f.Seed = false
-		case startup && d.defaults[f.Path]:
-			*f = *known
-		default:
-			f.Seed, f.Secret = known.Seed, f.Secret || known.Secret
+			continue
 		}
+		if decided && d.defaults[f.Path] {
+			*f = *known
+		}
+		if decided {
+			f.Mode, f.UID, f.GID = known.Mode, known.UID, known.GID
+		}
+		f.Seed, f.Secret = known.Seed, f.Secret || known.Secret
 	}
 	for _, f := range d.plan.Files {
 		if f.Certificate != "" {
@@ -108,10 +112,12 @@ func (d *draft) finishFiles(p *Plan) {
 	p.Files = SortFiles(p.Files)
 }
 
-// finishMounts adds the catalogue's mounts of certificates.
+// finishMounts adds the catalogue's mounts of certificates, and takes away that of a
+// startup-config which is suppressed: Docker would mount a folder there.
 func (d *draft) finishMounts(p *Plan) {
 	for i := range p.Containers {
 		c := &p.Containers[i]
+		c.Mounts = slices.DeleteFunc(c.Mounts, func(m Mount) bool { return d.suppressed != "" && m.Path == d.suppressed })
 		for _, m := range d.plan.Containers[min(i, len(d.plan.Containers)-1)].Mounts {
 			if !d.holdsCertificate(m.Path) || slices.ContainsFunc(c.Mounts, func(have Mount) bool { return path.Clean(have.Target) == path.Clean(m.Target) }) {
 				continue

@@ -65,7 +65,7 @@ func (d *draft) startupWanted(target string) bool {
 		d.problems.Errorf(kinds.CodeStartupConfigConflict, n.Pos, "add startup-config, or leave out enforce-startup-config",
 			"node %q: enforce-startup-config without a startup-config", n.Name)
 		return false
-	case n.SuppressStartupConfig:
+	case n.SuppressStartupConfig && !d.kind.Startup.Rewritten: // hooks that make it anew pass over the option
 		d.suppressed = target
 		return false
 	}

@@ -40,7 +40,8 @@ func TestDiagnostics(t *testing.T) {
 		{"seccomp profile", func(l *testLab, n *lab.Node, p *plan.Plan) { n.SecurityOpts = []string{"seccomp=/p.json"} }, apicheck.CodeSecurityOpt, false},
 		{"no new privileges, privileged", func(l *testLab, n *lab.Node, p *plan.Plan) { n.SecurityOpts = []string{"no-new-privileges"} }, apicheck.CodeSecurityOpt, false},
 		{"tmpfs option", func(l *testLab, n *lab.Node, p *plan.Plan) {
-			p.Containers[0].Tmpfs = map[string]string{"/run": "noexec"}
+			p.Containers[0].Tmpfs = map[string]string{"/run": "noexec", "/of/the/kind": "nodev"}
+			n.Tmpfs = map[string]string{"/run": "noexec"}
 		}, CodeTmpfsOption, false},
 		{"tmpfs size", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			p.Containers[0].Tmpfs = map[string]string{"/run": "size=much"}

@@ -27,7 +27,7 @@ func facts(p *plan.Plan) map[string]string {
 				out["startup-config "+f.Path] = strings.TrimSpace(line)
 			}
 		}
-		if f.Ref != nil {
+		if f.Ref != nil && !f.Ref.Placeholder {
 			out["content "+f.Path] = string(f.Ref.Digest)
 		}
 	}

@@ -19,6 +19,8 @@ import (
 type certificates struct {
 	authority *clabcert.CA
 	ca, node  *clabcert.Certificate
+	// asked reports that the hooks asked for the node's.
+	asked bool
 }
 
 // The three things that a node may have, by the names that plan.File.Certificate uses.
@@ -77,7 +79,10 @@ var standIns = sync.OnceValues(func() (*certificates, error) {
 
 func (c *certificates) LoadCaCert() (*clabcert.Certificate, error) { return c.ca, nil }
 
-func (c *certificates) LoadNodeCert(string) (*clabcert.Certificate, error) { return c.node, nil }
+func (c *certificates) LoadNodeCert(string) (*clabcert.Certificate, error) {
+	c.asked = true
+	return c.node, nil
+}
 
 func (c *certificates) StoreCaCert(*clabcert.Certificate) error { return nil }
 

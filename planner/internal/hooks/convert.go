@@ -131,7 +131,7 @@ func (r *run) container(c *recorder.Container, user []plan.Mount) (plan.Containe
 	out := plan.Container{
 		Name:  strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(c.Name, r.node.LongName), "-")),
 		Image: cfg.Image, User: cfg.User, Env: r.environment(cfg.Env), Sysctls: cfg.Sysctls, Tmpfs: cfg.Tmpfs,
-		CapAdd: cfg.CapAdd, Devices: cfg.Devices, Privileged: cfg.Privileged, CPU: cfg.CPU,
+		CapAdd: distinct(cfg.CapAdd), Devices: cfg.Devices, Privileged: cfg.Privileged, CPU: cfg.CPU,
 		TTY: true, Stdin: true, RestartPolicy: cfg.RestartPolicy, MgmtMAC: cfg.MacAddress,
 	}
 	var err error
@@ -197,6 +197,17 @@ func (r *run) missingFolders() {
 	}
 }
 
+// distinct drops what a hook adds to the user's that is there already.
+func distinct(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 func words(command string) ([]string, error) {
 	if command == "" {
 		return nil, nil
@@ -239,7 +250,7 @@ func (r *run) needs() {
 		r.plan.Needs.License = string(d.LicensePolicy)
 	}
 	if cert := d.Cfg.Certificate; cert != nil && cert.Issue != nil {
-		r.plan.Needs.Certificate = *cert.Issue
+		r.plan.Needs.Certificate = *cert.Issue && r.certs.asked
 	}
 	r.plan.StopSignal = string(d.StopSignal)
 }

@@ -84,7 +84,7 @@ func tellingLines(text []byte) [][]byte {
 	const long = 8
 	var out [][]byte
 	for line := range bytes.Lines(text) {
-		if line = bytes.TrimSpace(line); len(line) >= long && !bytes.Contains(line, []byte("{{")) {
+		if line = bytes.TrimSpace(line); len(line) >= long && !bytes.Contains(line, []byte("{{")) && !bytes.ContainsRune(line, '$') {
 			out = append(out, line)
 		}
 	}

@@ -213,10 +213,11 @@ func (r *run) preDeploy() error {
 			return err
 		}
 	}
-	var err error
-	if r.certs, err = standIns(); err != nil {
+	shared, err := standIns()
+	if err != nil {
 		return err
 	}
+	r.certs = &certificates{authority: shared.authority, ca: shared.ca, node: shared.node}
 	r.clab.Cert.CertStorage = r.certs
 	r.clab.Cert.CA = r.certs.authority
 	if err := r.hooks.CheckInterfaceName(); err != nil {
