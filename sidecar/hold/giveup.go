@@ -11,15 +11,20 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
+// evictFile fills the folder.
+const evictFile = "evict"
+
 // terminationLog is where the kubelet finds a container's last words.
 const terminationLog = "/dev/termination-log"
 
 // GiveUp has the Pod replaced. Nobody in it may delete it; but the kubelet evicts a Pod
 // whose volume is over its limit, and its Deployment makes another one.
 func GiveUp(stateDir string) error {
-	// It is there where the kubelet made it.
-	_ = os.WriteFile(terminationLog, []byte(contract.LostMessage), 0o644)
-	f, err := os.OpenFile(filepath.Join(stateDir, "evict"), os.O_CREATE|os.O_WRONLY, 0o600)
+	if log, err := os.OpenFile(terminationLog, os.O_WRONLY|os.O_TRUNC, 0); err == nil {
+		_, _ = log.WriteString(contract.LostMessage)
+		log.Close()
+	}
+	f, err := os.OpenFile(filepath.Join(stateDir, evictFile), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ const stateFile = "sandbox.json"
 // state is whose the folder's files are, and the sidecar's own namespace.
 type state struct {
 	sandbox
-	// Own is the cookie of the sidecar's namespace, 0 before it is made.
+	// Own identifies the sidecar's namespace; it is 0 before that is made.
 	Own uint64 `json:"own,omitempty"`
 }
 

@@ -87,6 +87,8 @@ func Supervise(ctx context.Context, o Options) error {
 	if err := s.find(ctx, pod); err != nil {
 		return err
 	}
+	// An earlier supervisor gave up too soon: the helper had no time.
+	_ = os.Remove(filepath.Join(s.StateDir, evictFile))
 	for wait := firstWait; ctx.Err() == nil; {
 		began := time.Now()
 		err := s.run(ctx, pod)
@@ -127,8 +129,8 @@ func (s *supervisor) find(ctx context.Context, pod *nspace.Namespace) error {
 		if err != nil {
 			return err
 		}
-		if s.state.Own, err = own.Cookie(); err != nil {
-			return fmt.Errorf("the sidecar needs Linux 5.14: %w", err)
+		if s.state.Own, err = identity(own); err != nil {
+			return err
 		}
 		s.hold(own)
 		return s.save()
@@ -145,6 +147,15 @@ func (s *supervisor) find(ctx context.Context, pod *nspace.Namespace) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// identity is the namespace's cookie. Kernels before 5.14 have none; there it is the
+// inode, which no other namespace has as long as somebody holds this one.
+func identity(n *nspace.Namespace) (uint64, error) {
+	if cookie, err := n.Cookie(); err == nil {
+		return cookie, nil
+	}
+	return n.Inode()
 }
 
 func (s *supervisor) interfaceInPod(pod *nspace.Namespace) (found bool, err error) {
@@ -260,7 +271,7 @@ func (s *supervisor) accept(l *net.UnixListener) {
 const helloPatience = 10 * time.Second
 
 // serve exchanges the namespace with a helper and stays until that ends. A supervisor
-// that looks for the namespace believes one with the right cookie, and no other.
+// that looks for the namespace believes the one that it knows, and no other.
 func (s *supervisor) serve(c *net.UnixConn) {
 	_ = c.SetReadDeadline(time.Now().Add(helloPatience))
 	got, err := receive(c)
@@ -282,8 +293,8 @@ func (s *supervisor) serve(c *net.UnixConn) {
 
 // offer takes a namespace if it is the one looked for.
 func (s *supervisor) offer(got *nspace.Namespace) {
-	cookie, err := got.Cookie()
-	if s.held() == nil && err == nil && cookie == s.state.Own {
+	id, err := identity(got)
+	if s.held() == nil && err == nil && id == s.state.Own {
 		select {
 		case s.offered <- got:
 			return
