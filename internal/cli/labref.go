@@ -31,6 +31,7 @@ func (f *labRef) add(cmd *cobra.Command) {
 	fs.StringVarP(&f.topo, "topo", "t", "", "topology of the lab")
 	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the lab (default: wherever it is)")
 	fs.StringSliceVar(&f.vars, "vars", nil, "variables files of the topology's template")
+	f.addTrust(cmd)
 	_ = cmd.MarkFlagFilename("topo", "yml", "yaml")
 }
 

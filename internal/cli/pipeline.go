@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/policy"
+	"github.com/c9s-lab/c9s/pkg/reach"
 	"github.com/c9s-lab/c9s/pkg/topology"
 	"github.com/spf13/cobra"
 )
@@ -35,6 +37,8 @@ type topoFlags struct {
 	planner      string
 	plannerPath  string
 	verbose      bool
+	trust        bool
+	env          []string
 }
 
 func (f *topoFlags) add(cmd *cobra.Command) {
@@ -45,9 +49,17 @@ func (f *topoFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.policy, "policy", "", "policy file (default: c9s.yaml beside the topology, if there is one)")
 	fs.StringArrayVar(&f.mapFiles, "map-file", nil, "FROM=TO: read TO where the topology names the file FROM (repeatable)")
 	fs.BoolVar(&f.allowMissing, "allow-missing", false, "stand in placeholders for files and images that are missing")
+	f.addTrust(cmd)
 	_ = cmd.MarkFlagFilename("topo", "yml", "yaml")
 	_ = cmd.MarkFlagFilename("policy", "yml", "yaml")
 	_ = cmd.MarkFlagDirname("kinds")
+}
+
+// addTrust adds the flags that say what a fetched topology gets of this machine.
+func (f *topoFlags) addTrust(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.BoolVar(&f.trust, "trust", false, "let a fetched topology read your files, environment and network, as one on disk can")
+	fs.StringArrayVar(&f.env, "env", nil, "NAME: let a fetched topology see this environment variable (repeatable)")
 }
 
 func (f *topoFlags) addPlanner(cmd *cobra.Command) {
@@ -113,7 +125,11 @@ func (f *topoFlags) compileTopology(ctx context.Context, world IO, ref string, o
 		return nil, fail(err)
 	}
 	c.source = src
-	file, diags := topology.Load(src, topology.Options{Env: world.Env, VarsFiles: f.vars})
+	if f.trust {
+		src.Reach = src.Reach.Trust()
+	}
+	env, withheld := src.Reach.Env(world.Env, f.env)
+	file, diags := topology.Load(ctx, src, topology.Options{Env: env, Withheld: withheld, VarsFiles: f.vars})
 	c.diags = append(c.diags, diags...)
 	pol, diags, err := f.loadPolicy(src)
 	if err != nil {
@@ -130,8 +146,14 @@ func (f *topoFlags) compileTopology(ctx context.Context, world IO, ref string, o
 	home, _ := os.UserHomeDir()
 	options := compile.Options{
 		Namespace: o.namespace, Previous: o.previous, Recycle: o.recycle,
-		Kinds: c.kinds, Env: world.Env, Home: home, MapFiles: mapFiles, AllowMissing: f.allowMissing,
-		Fetch: fetch.HTTP, GitHead: fetch.Head,
+		Kinds: c.kinds, Env: env, Home: home, MapFiles: mapFiles, AllowMissing: f.allowMissing,
+		Reach: src.Reach, Fetch: fetch.HTTP, GitHead: fetch.Head,
+	}
+	if src.Reach.Limited() {
+		options.Fetch = fetch.Public
+	}
+	if src.Hash != "" {
+		options.GitHead = func(context.Context, string) (branch, hash string) { return src.Branch, src.Hash }
 	}
 	if pol != nil {
 		options.Policy = pol
@@ -139,6 +161,9 @@ func (f *topoFlags) compileTopology(ctx context.Context, world IO, ref string, o
 	l, diags := compile.Compile(ctx, file, options)
 	c.lab = l
 	c.diags = append(c.diags, diags...)
+	if note, ok := src.Reach.Note(src.Name); ok {
+		c.diags = append(c.diags, note)
+	}
 	if src.IsTemplate() && hasErrors(c.diags) {
 		c.diags = append(c.diags, templateLines(src))
 	}
@@ -153,26 +178,40 @@ func templateLines(src *topology.Source) diag.Diagnostic {
 	}
 }
 
-// loadPolicy reads the policy file, if there is one.
+// maxPolicy is the most that a policy file may hold, in bytes.
+const maxPolicy = 4 << 20
+
+// loadPolicy reads the policy file, if there is one: the user's, or the one beside the
+// topology, which reaches no further than the topology itself.
 func (f *topoFlags) loadPolicy(src *topology.Source) (*policy.Policy, []diag.Diagnostic, error) {
-	name := f.policy
-	if name == "" && src.Dir != "" {
-		for _, base := range []string{"c9s.yaml", "c9s.yml"} {
-			if _, err := os.Stat(filepath.Join(src.Dir, base)); err == nil {
-				name = filepath.Join(filepath.Dir(src.Name), base)
-				if _, err := os.Stat(name); err != nil {
-					name = filepath.Join(src.Dir, base)
-				}
-				break
-			}
-		}
+	if f.policy != "" {
+		data, err := (*reach.Reach)(nil).ReadFile(f.policy, maxPolicy)
+		return parsePolicy(f.policy, data, err)
 	}
-	if name == "" {
+	if src.Dir == "" {
 		return nil, nil, nil
 	}
-	data, err := os.ReadFile(name)
+	for _, base := range []string{"c9s.yaml", "c9s.yml"} {
+		full := filepath.Join(src.Dir, base)
+		if _, err := src.Reach.Stat(full); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		name := filepath.Join(filepath.Dir(src.Name), base)
+		if _, err := os.Stat(name); err != nil {
+			name = full
+		}
+		if src.Reach.Limited() {
+			name = base
+		}
+		data, err := src.Reach.ReadFile(full, maxPolicy)
+		return parsePolicy(name, data, err)
+	}
+	return nil, nil, nil
+}
+
+func parsePolicy(name string, data []byte, err error) (*policy.Policy, []diag.Diagnostic, error) {
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the policy file (--policy): %w", err)
+		return nil, nil, fmt.Errorf("reading the policy file %s: %w", name, topology.UnwrapPath(err))
 	}
 	p, diags := policy.Load(filepath.ToSlash(name), data)
 	return p, diags, nil

@@ -29,8 +29,11 @@ func printDiagnostic(w io.Writer, d diag.Diagnostic, color bool) {
 	tone, grey, end := "", "", ""
 	if color {
 		tone, grey, end = yellow, faint, reset
-		if d.Severity == diag.Error {
+		switch d.Severity {
+		case diag.Error:
 			tone = red
+		case diag.Note:
+			tone = faint
 		}
 	}
 	where := show.Cell(d.Pos.String())
@@ -61,9 +64,10 @@ func hasErrors(diags []diag.Diagnostic) bool {
 func summary(diags []diag.Diagnostic) string {
 	var errors, warnings int
 	for _, d := range diags {
-		if d.Severity == diag.Error {
+		switch d.Severity {
+		case diag.Error:
 			errors++
-		} else {
+		case diag.Warning:
 			warnings++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/fetch"
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/spf13/cobra"
 )
@@ -80,13 +81,13 @@ func (f *labFlags) validateAll(ctx context.Context, world IO, refs []string, asJ
 // validate checks one topology; a topology that cannot be opened is a verdict
 // too, so that the others are still checked.
 func (f *labFlags) validate(ctx context.Context, world IO, ref string, quiet bool) (verdict, error) {
-	v := verdict{Topology: ref, Kinds: map[string]int{}, Diagnostics: []diag.Diagnostic{}}
+	v := verdict{Topology: fetch.Redact(ref), Kinds: map[string]int{}, Diagnostics: []diag.Diagnostic{}}
 	c, err := f.compileTopology(ctx, world, ref, compileOptions{})
 	if err != nil {
 		if _, isFailure := err.(failure); !isFailure {
 			return v, err
 		}
-		v.Diagnostics = append(v.Diagnostics, diag.Diagnostic{Code: "topology-source", Severity: diag.Error, Pos: diag.Pos{File: ref}, Message: err.Error()})
+		v.Diagnostics = append(v.Diagnostics, diag.Diagnostic{Code: "topology-source", Severity: diag.Error, Pos: diag.Pos{File: fetch.Redact(ref)}, Message: err.Error()})
 		if !quiet {
 			report(world, v.Diagnostics)
 		}

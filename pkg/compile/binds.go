@@ -3,7 +3,6 @@ package compile
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/reach"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
@@ -108,7 +108,11 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 			}
 		}
 	}
-	info, err := os.Stat(p)
+	info, err := c.o.Reach.Stat(p)
+	if errors.Is(err, reach.ErrOutside) {
+		c.files.outside(b.Source, p, pos, "bind source")
+		return m, false
+	}
 	if err != nil {
 		ref, ok := c.files.missing(written, p, pos, "bind source", err)
 		m.File = &ref
@@ -137,7 +141,7 @@ func (c *compiler) generated(n *node, written, p string, m *lab.Mount) bool {
 	dir := c.labDir()
 	for _, name := range []string{"ansible-inventory.yml", "nornir-simple-inventory.yml", "topology-data.json"} {
 		if p == filepath.Join(dir, name) {
-			if _, err := os.Stat(p); err == nil {
+			if _, err := c.o.Reach.Stat(p); err == nil {
 				return false
 			}
 			ref := c.files.bytes(nil, 0o644, written)
@@ -147,7 +151,7 @@ func (c *compiler) generated(n *node, written, p string, m *lab.Mount) bool {
 		}
 	}
 	if filepath.Clean(p) == filepath.Join(dir, ".tls", "ca") {
-		if _, err := os.Stat(p); err == nil {
+		if _, err := c.o.Reach.Stat(p); err == nil {
 			return false
 		}
 		m.Dir = &lab.Dir{Mode: 0o755}

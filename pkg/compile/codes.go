@@ -124,8 +124,11 @@ var (
 	CodeMapUnused = declare("map-file-unused", "the topology does not name a file of --map-file",
 		"FROM of --map-file FROM=TO must be written as in the topology.",
 		"Correct FROM.")
+	CodeFileOutside = declare("file-outside", "a fetched topology names a file that was not fetched with it",
+		"A topology from a URL or a Git repository reads only the files of its repository.",
+		"Pass --map-file FROM=FILE if the topology may have the file, or --trust.")
 	CodeFetch = declare("fetch", "a URL cannot be fetched",
-		"The server does not answer, or answers with an error.",
+		"The server does not answer, or answers with an error, or a fetched topology names a private address.",
 		"Check the URL, or download the file.")
 )
 

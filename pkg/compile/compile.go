@@ -13,6 +13,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/reach"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
@@ -45,6 +46,8 @@ type Options struct {
 	Recycle bool
 	// Policy is the compiled c9s.yaml; nil means no policy.
 	Policy Policy
+	// Reach is what the topology may read; nil for everything.
+	Reach *reach.Reach
 	// Fetch brings startup-configs and licences that are named by URL.
 	Fetch func(ctx context.Context, url string) ([]byte, error)
 	// GitHead returns branch and short hash for a lab name with __gitBranch__
@@ -72,6 +75,9 @@ func Compile(ctx context.Context, f *topology.File, o Options) (*lab.Lab, []diag
 		nodes: map[string]*node{},
 	}
 	c.files = newStager(c)
+	for _, to := range o.MapFiles {
+		o.Reach.Give(absolute(to))
+	}
 	c.run()
 	diags := c.diags.All()
 	f.Attribute(diags)

@@ -37,7 +37,7 @@ func compileText(t *testing.T, text string, files map[string]string, o Options) 
 		}
 	}
 	src := &topology.Source{Name: "t.clab.yml", Base: "t.clab.yml", Dir: dir, Data: []byte(text)}
-	f, diags := topology.Load(src, topology.Options{Env: o.Env})
+	f, diags := topology.Load(t.Context(), src, topology.Options{Env: o.Env})
 	if f == nil {
 		t.Fatalf("nothing was read: %v", diags)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,9 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/fetch"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/reach"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
@@ -104,7 +105,7 @@ func (s *stager) file(written string, pos diag.Pos, what string) (lab.FileRef, b
 	if ref, have := s.refs[p]; have {
 		return ref, true
 	}
-	info, err := os.Stat(p)
+	info, err := s.c.o.Reach.Stat(p)
 	if err != nil {
 		return s.missing(written, p, pos, what, err)
 	}
@@ -138,7 +139,7 @@ func (s *stager) read(p string, info fs.FileInfo, written string, pos diag.Pos, 
 		s.c.diags.Errorf(CodeFileTooLarge, pos, "bake it into the image, or put it on a volume", "%s %q has %d bytes, and files of more than %d cannot be staged", what, written, info.Size(), maxFile)
 		return nil, false
 	}
-	data, err := os.ReadFile(p)
+	data, err := s.c.o.Reach.ReadFile(p, maxFile)
 	if err != nil {
 		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q cannot be read: %v", what, written, topology.UnwrapPath(err))
 		return nil, false
@@ -146,8 +147,21 @@ func (s *stager) read(p string, info fs.FileInfo, written string, pos diag.Pos, 
 	return data, true
 }
 
+// outside tells that a fetched topology names a file that was not fetched with it.
+// Whether there is one is nobody's business.
+func (s *stager) outside(written, p string, pos diag.Pos, what string) {
+	s.c.diags.Errorf(CodeFileOutside, pos,
+		fmt.Sprintf("if the topology may have it, pass --map-file %s=FILE, or --trust to let it read what you can", fetch.Redact(written)),
+		"%s %q is not part of what was fetched", what, written)
+}
+
 // missing tells that a file is not there, or lets a placeholder stand in.
 func (s *stager) missing(written, p string, pos diag.Pos, what string, err error) (lab.FileRef, bool) {
+	written = fetch.Redact(written)
+	if errors.Is(err, reach.ErrOutside) {
+		s.outside(written, p, pos, what)
+		return lab.FileRef{}, false
+	}
 	if s.c.o.AllowMissing {
 		if !s.told[p] {
 			s.told[p] = true
@@ -184,6 +198,7 @@ func (s *stager) text(value string, pos diag.Pos, what, inlineName string) (ref 
 // remote stages what a URL holds.
 func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (lab.FileRef, string, bool) {
 	name := path.Base(u.Path)
+	shown := fetch.Redact(value)
 	if to, mapped := s.replacement(value); mapped {
 		ref, ok := s.file(to, pos, what)
 		return ref, name, ok
@@ -196,19 +211,24 @@ func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (la
 		return ref, name, ok
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		s.c.diags.Errorf(CodeFetch, pos, fmt.Sprintf("download it and pass --map-file %s=FILE", value), "%s %q: c9s fetches http and https only", what, value)
+		s.c.diags.Errorf(CodeFetch, pos, fmt.Sprintf("download it and pass --map-file %s=FILE", shown), "%s %q: c9s fetches http and https only", what, shown)
 		return lab.FileRef{}, name, false
 	}
 	if s.c.o.Fetch == nil {
-		s.c.diags.Errorf(CodeFetch, pos, fmt.Sprintf("download it and pass --map-file %s=FILE", value), "%s %q: there is no network to fetch it", what, value)
+		s.c.diags.Errorf(CodeFetch, pos, fmt.Sprintf("download it and pass --map-file %s=FILE", shown), "%s %q: there is no network to fetch it", what, shown)
 		return lab.FileRef{}, name, false
 	}
 	data, err := s.c.o.Fetch(s.c.ctx, value)
 	if err != nil {
-		s.c.diags.Errorf(CodeFetch, pos, fmt.Sprintf("check the URL, or download it and pass --map-file %s=FILE", value), "%s cannot be fetched: %v", what, err)
+		hint := fmt.Sprintf("check the URL, or download it and pass --map-file %s=FILE", shown)
+		var private *fetch.PrivateError
+		if errors.As(err, &private) {
+			hint = fmt.Sprintf("a fetched topology fetches from public addresses only: download it and pass --map-file %s=FILE, or --trust the topology", shown)
+		}
+		s.c.diags.Errorf(CodeFetch, pos, hint, "%s cannot be fetched: %v", what, err)
 		return lab.FileRef{}, name, false
 	}
-	ref := s.bytes(data, 0o644, value)
+	ref := s.bytes(data, 0o644, shown)
 	s.refs[value] = ref
 	return ref, name, true
 }
@@ -217,7 +237,7 @@ func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (la
 // mount they lead to what the container has there, and following them here would
 // take files along that the topology does not name.
 func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir, bool) {
-	info, err := os.Stat(root)
+	info, err := s.c.o.Reach.Stat(root)
 	if err != nil {
 		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %v", what, written, topology.UnwrapPath(err))
 		return nil, false
@@ -251,9 +271,9 @@ func (s *stager) warnOutside(d *lab.Dir, written string, pos diag.Pos, what stri
 // rendered adds the files that an earlier render wrote into a folder, if it did, to
 // those that are left out: a render would grow by the one before it, and have its
 // Secrets in a ConfigMap.
-func rendered(folder string, leftOut map[string]bool) {
+func (s *stager) rendered(folder string, leftOut map[string]bool) {
 	list := filepath.Join(folder, contract.FolderList)
-	data, err := os.ReadFile(list)
+	data, err := s.c.o.Reach.ReadFile(list, maxFile)
 	if err != nil {
 		return
 	}
@@ -265,8 +285,8 @@ func rendered(folder string, leftOut map[string]bool) {
 
 // walk stages what is in root/rel; leftOut is added to.
 func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos, what string, depth int, leftOut map[string]bool) bool {
-	rendered(filepath.Join(root, rel), leftOut)
-	entries, err := os.ReadDir(filepath.Join(root, rel))
+	s.rendered(filepath.Join(root, rel), leftOut)
+	entries, err := s.c.o.Reach.ReadDir(filepath.Join(root, rel))
 	if err != nil {
 		s.c.diags.Errorf(CodeFileUnreadable, pos, "check its permissions", "%s %q cannot be read: %v", what, written, topology.UnwrapPath(err))
 		return false
@@ -292,7 +312,7 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 			continue
 		}
 		if e.Type()&fs.ModeSymlink != 0 {
-			target, err := os.Readlink(full)
+			target, err := s.c.o.Reach.Readlink(full)
 			if err != nil {
 				s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, topology.UnwrapPath(err))
 				continue
@@ -300,7 +320,7 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: 0o777, Link: filepath.ToSlash(target)})
 			continue
 		}
-		info, err := os.Lstat(full)
+		info, err := s.c.o.Reach.Lstat(full)
 		switch {
 		case err != nil:
 			s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, topology.UnwrapPath(err))

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -93,5 +94,21 @@ func TestNamesAreWhatTheyAre(t *testing.T) {
 	l := compileClean(t, "name: t\nprefix: p\ntopology:\n  nodes:\n    R_1.x: {kind: linux, image: i, hostname: core-1.example.net, aliases: [gw, Core.example.net], dns: {search: [example.net]}}\n    br0|one: {kind: bridge}\n", nil, Options{})
 	if n := l.Node("R_1.x"); len(n.Aliases) != 2 || n.Hostname != "core-1.example.net" || n.LongName != "p-t-R_1.x" {
 		t.Errorf("%+v", n)
+	}
+}
+
+// TestEnvFileBomb has an env-file whose last variable would hold 2^60 letters.
+func TestEnvFileBomb(t *testing.T) {
+	text := "A0=xxxxxxxxxxxxxxxx\n"
+	for i := range 60 {
+		text += fmt.Sprintf("A%d=${A%d}$A%d\n", i+1, i, i)
+	}
+	_, diags := compileText(t, "name: t\ntopology:\n  nodes:\n    a: {kind: linux, image: i, env-files: [e]}\n", map[string]string{"e": text}, Options{})
+	if !slices.ContainsFunc(diags, func(d diag.Diagnostic) bool { return d.Code == CodeFileTooLarge }) {
+		t.Error(diags)
+	}
+	l := compileClean(t, "name: t\ntopology:\n  nodes:\n    a: {kind: linux, image: i, env-files: [e]}\n", map[string]string{"e": "A=1\nexport B=\"${A}2\nthree\"\nC: $B\n"}, Options{})
+	if env := l.Node("a").Env; env["B"] != "12\nthree" || env["C"] != "12\nthree" {
+		t.Errorf("%q", env)
 	}
 }

@@ -76,7 +76,7 @@ func TestLinksOfAFolder(t *testing.T) {
 	}
 	src := &topology.Source{Name: "t.clab.yml", Base: "t.clab.yml", Dir: dir, Data: []byte(
 		"name: lab\ntopology: {nodes: {r1: {kind: linux, image: a, binds: ['conf:/conf']}}}")}
-	f, _ := topology.Load(src, topology.Options{})
+	f, _ := topology.Load(t.Context(), src, topology.Options{})
 	l, diags := Compile(t.Context(), f, Options{})
 	got := map[string]lab.DirEntry{}
 	for _, e := range l.Node("r1").Mounts[0].Dir.Entries {

@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -171,7 +172,12 @@ func (c *compiler) compileEnv(n *node) map[string]string {
 		if !ok {
 			continue
 		}
-		parsed, err := godotenv.UnmarshalBytes(c.lab.Files[ref.Digest])
+		text := c.lab.Files[ref.Digest]
+		if unfolds(text) {
+			c.diags.Errorf(CodeFileTooLarge, s.Pos, "write the values out", "the variables of env-file %q unfold to more than %d bytes", s.Value, maxEnvFile)
+			continue
+		}
+		parsed, err := godotenv.UnmarshalBytes(text)
 		if err != nil {
 			c.diags.Errorf(CodeFileUnreadable, s.Pos, "write NAME=value, a line each", "env-file %q: %v", s.Value, err)
 			continue
@@ -192,6 +198,42 @@ func (c *compiler) compileEnv(n *node) map[string]string {
 		return nil
 	}
 	return out
+}
+
+// maxEnvFile is the most that the variables of an env-file may hold, in bytes; what the
+// kernel passes to a program is less.
+const maxEnvFile = 4 << 20
+
+var (
+	envAssignment = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z0-9_.]+)[ \t]*[=:]`)
+	envReference  = regexp.MustCompile(`\$[{(]?([A-Za-z0-9_]+)`)
+)
+
+// unfolds reports whether the variables of an env-file may come to more than maxEnvFile
+// bytes: each can hold the ones before it, several times.
+func unfolds(text []byte) bool {
+	if len(text) > maxEnvFile {
+		return true
+	}
+	sizes := map[string]int{}
+	total := 0
+	starts := envAssignment.FindAllSubmatchIndex(text, -1)
+	for i, at := range starts {
+		end := len(text)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		value := text[at[1]:end]
+		size := len(value)
+		for _, ref := range envReference.FindAllSubmatch(value, -1) {
+			size += sizes[string(ref[1])]
+		}
+		sizes[string(text[at[2]:at[3]])] = size
+		if total += size; total > maxEnvFile {
+			return true
+		}
+	}
+	return false
 }
 
 // envName checks the name of an environment variable.
@@ -226,6 +268,7 @@ func (c *compiler) importEnv(d *topology.NodeDef) topology.Map {
 	for _, kv := range c.o.Env {
 		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && !own[name] {
 			out.Items = append(out.Items, topology.KeyValue{Key: name, Value: value, Pos: m.Pos})
+			c.o.Reach.UseEnv(name)
 		}
 	}
 	return out

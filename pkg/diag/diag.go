@@ -18,6 +18,8 @@ const (
 	Error Severity = "error"
 	// Warning is reported; the run continues.
 	Warning Severity = "warning"
+	// Note is told, and counts as nothing wrong.
+	Note Severity = "note"
 )
 
 // Pos is a place in a file. Line and Column are 1-based; 0 means that the place
@@ -141,9 +143,10 @@ func (l *List) All() []Diagnostic {
 // Count returns how many errors and warnings are in the list.
 func (l *List) Count() (errors, warnings int) {
 	for _, d := range l.items {
-		if d.Severity == Error {
+		switch d.Severity {
+		case Error:
 			errors++
-		} else {
+		case Warning:
 			warnings++
 		}
 	}

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the goldens")
 
 func graphOf(t *testing.T, text string) *Graph {
 	t.Helper()
-	f, diags := topology.Load(&topology.Source{Name: "t", Data: []byte(text)}, topology.Options{})
+	f, diags := topology.Load(t.Context(), &topology.Source{Name: "t", Data: []byte(text)}, topology.Options{})
 	if f == nil {
 		t.Fatal(diags)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"text/template"
 
+	"github.com/c9s-lab/c9s/internal/gotemplate"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
@@ -42,17 +43,20 @@ func NewBuiltin(catalogue *kinds.Catalogue, options ...Option) *Builtin {
 // Name is BuiltinName.
 func (b *Builtin) Name() string { return BuiltinName }
 
-// Plan plans node n. It never returns an error.
-func (b *Builtin) Plan(_ context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
-	d := b.draft(l, n)
-	d.plan.Diagnostics = d.problems.All()
-	return d.plan, nil
+// Plan plans node n. Its only error is that a template of the kind, or of the node's
+// startup-config, still runs when ctx ends or its time is over.
+func (b *Builtin) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
+	return gotemplate.Within(ctx, func(ctx context.Context) (*Plan, error) {
+		d := b.draft(ctx, l, n)
+		d.plan.Diagnostics = d.problems.All()
+		return d.plan, nil
+	})
 }
 
 // draft is the plan of n with what it was made from. Its kind is nil where the node
 // has none that can run.
-func (b *Builtin) draft(l *lab.Lab, n *lab.Node) *draft {
-	d := &draft{planner: b, lab: l, node: n, plan: &Plan{Version: Version, Node: n.Name, Kind: n.Kind, Planner: BuiltinName}}
+func (b *Builtin) draft(ctx context.Context, l *lab.Lab, n *lab.Node) *draft {
+	d := &draft{ctx: ctx, planner: b, lab: l, node: n, plan: &Plan{Version: Version, Node: n.Name, Kind: n.Kind, Planner: BuiltinName}}
 	kind, ok := b.catalogue.Lookup(n.Kind)
 	switch {
 	case !ok:

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path"
@@ -15,6 +16,7 @@ import (
 
 // draft is a plan in the making.
 type draft struct {
+	ctx      context.Context // of the one call of Plan
 	planner  *Builtin
 	lab      *lab.Lab
 	node     *lab.Node

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/c9s-lab/c9s/internal/gotemplate"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
@@ -28,7 +29,11 @@ func Finish(p Planner, catalogue *Builtin) Planner {
 func (f *finished) Name() string { return f.planner.Name() }
 
 func (f *finished) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
-	d := f.catalogue.draft(l, n)
+	d, err := gotemplate.Within(ctx, func(ctx context.Context) (*draft, error) { return f.catalogue.draft(ctx, l, n), nil })
+	if err != nil {
+		return nil, err
+	}
+	d.ctx = ctx // finish goes on with the draft
 	if d.kind == nil || d.faulty() {
 		d.plan.Diagnostics = d.problems.All()
 		return d.plan, nil

@@ -190,7 +190,7 @@ func (d *draft) render(text string) (string, bool) {
 		text = expanded
 	}
 	name := path.Base(d.node.StartupConfig.Name)
-	out, err := d.planner.configs.execute(name, text, d.configData())
+	out, err := d.planner.configs.execute(d.ctx, name, text, d.configData())
 	if err != nil {
 		_, parsed := d.planner.configs.parse(name, text)
 		d.unknownField = parsed == nil

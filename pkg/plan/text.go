@@ -2,12 +2,14 @@ package plan
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"text/template"
 
+	"github.com/c9s-lab/c9s/internal/gotemplate"
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
@@ -44,7 +46,7 @@ func (t *texts) parse(name, text string) (*template.Template, error) {
 }
 
 // execute gives the text itself where there is nothing to execute in it.
-func (t *texts) execute(name, text string, data any) (string, error) {
+func (t *texts) execute(ctx context.Context, name, text string, data any) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
@@ -52,14 +54,13 @@ func (t *texts) execute(name, text string, data any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	err = tmpl.Execute(&b, data)
-	return b.String(), err
+	out, err := gotemplate.Inline(ctx, tmpl, data)
+	return string(out), err
 }
 
 // expand executes a text of the catalogue over the node.
 func (d *draft) expand(text string) string {
-	out, err := d.planner.texts.execute(d.kind.Name, text, d.data)
+	out, err := d.planner.texts.execute(d.ctx, d.kind.Name, text, d.data)
 	if err != nil {
 		d.problems.Errorf(CodeKindData, diag.Pos{File: d.node.Pos.File, Line: d.node.Pos.Line, Column: d.node.Pos.Column},
 			"correct the entry of the kind", "node %q: the entry of kind %s fails: %v", d.node.Name, d.kind.Name, err)
@@ -101,10 +102,9 @@ func (d *draft) templateFile(name string, data any) []byte {
 		if file.tmpl == nil {
 			return file.static
 		}
-		var b bytes.Buffer
-		b.Grow(2 * len(file.static))
-		if err = file.tmpl.Execute(&b, data); err == nil {
-			return b.Bytes()
+		var out []byte
+		if out, err = gotemplate.Inline(d.ctx, file.tmpl, data); err == nil {
+			return out
 		}
 	}
 	d.problems.Errorf(CodeKindData, d.node.Pos, "correct the template file", "node %q: template %s of kind %s: %v",

@@ -38,7 +38,7 @@ func apply(t *testing.T, policy string) (*lab.Lab, []diag.Diagnostic) {
 	if p == nil {
 		t.Fatalf("the policy is refused: %v", diags)
 	}
-	f, _ := topology.Load(&topology.Source{Name: "t.clab.yml", Data: []byte(labText)}, topology.Options{})
+	f, _ := topology.Load(t.Context(), &topology.Source{Name: "t.clab.yml", Data: []byte(labText)}, topology.Options{})
 	return compile.Compile(t.Context(), f, compile.Options{Policy: p})
 }
 

@@ -40,6 +40,9 @@ var (
 	CodeEnv = declare("env-expansion", "an environment reference cannot be expanded",
 		"A ${NAME} reference is malformed, or names a required variable that is not set.",
 		"Set the variable, or write ${NAME:-default}.")
+	CodeEnvWithheld = declare("env-withheld", "a fetched topology uses an environment variable that it does not get",
+		"A topology from a URL or a Git repository sees no environment variables.",
+		"Pass --env NAME if the topology may have the variable, or --trust.")
 	CodeDocuments = declare("several-documents", "the file has several YAML documents",
 		"A topology is one YAML document. Only the first one is read.",
 		"Remove the documents after the first \"---\".")

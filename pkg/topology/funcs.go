@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"net/netip"
@@ -11,20 +12,31 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+
+	"github.com/c9s-lab/c9s/internal/gotemplate"
 )
 
 // TemplateFuncs are the functions that containerlab gives to topology templates:
 // ToJSON, ToJSONPretty, arithmetic, seq, slice, and the namespaces strings, conv
 // and net.
 func TemplateFuncs() template.FuncMap {
-	return template.FuncMap{
-		"ToJSON": func(v any) string {
+	funcs := template.FuncMap{
+		"ToJSON": func(v any) (string, error) {
+			if err := gotemplate.Fits(v); err != nil {
+				return "", err
+			}
 			out, _ := json.Marshal(v)
-			return string(out)
+			return gotemplate.Short(string(out))
 		},
-		"ToJSONPretty": func(v any, prefix, indent string) string {
+		"ToJSONPretty": func(v any, prefix, indent string) (string, error) {
+			if err := gotemplate.Fits(v); err != nil {
+				return "", err
+			}
+			if len(prefix)+len(indent) > 1<<10 {
+				return "", gotemplate.ErrTooLong()
+			}
 			out, _ := json.MarshalIndent(v, prefix, indent)
-			return string(out)
+			return gotemplate.Short(string(out))
 		},
 		"add":      func(a, b any) (any, error) { return arith(a, b, '+') },
 		"subtract": func(a, b any) (any, error) { return arith(a, b, '-') },
@@ -33,11 +45,13 @@ func TemplateFuncs() template.FuncMap {
 		"idiv":     func(a, b any) (any, error) { return integerDivide(a, b, '/') },
 		"rem":      func(a, b any) (any, error) { return integerDivide(a, b, '%') },
 		"seq":      sequence,
-		"slice":    func(items ...any) []any { return items },
+		"slice":    func(items ...any) ([]any, error) { return items, gotemplate.Fits(items...) },
 		"strings":  func() stringFuncs { return stringFuncs{} },
 		"conv":     func() convFuncs { return convFuncs{} },
 		"net":      func() netFuncs { return netFuncs{} },
 	}
+	maps.Copy(funcs, gotemplate.Funcs())
+	return funcs
 }
 
 // number is a template argument as an integer where it is one, else a float.
@@ -156,13 +170,16 @@ func sequence(args ...any) ([]int64, error) {
 	if (end < start) != (step < 0) {
 		step = -step
 	}
-	count := (end-start)/step + 1
-	if count > maxSequence {
-		return nil, fmt.Errorf("seq of %d numbers is more than the %d allowed", count, maxSequence)
+	between, stride := uint64(end)-uint64(start), uint64(step)
+	if step < 0 {
+		between, stride = -between, -stride
 	}
-	out := make([]int64, 0, count)
-	for i := range count {
-		out = append(out, start+i*step)
+	if between/stride >= maxSequence {
+		return nil, fmt.Errorf("seq has more than the %d numbers allowed", maxSequence)
+	}
+	out := make([]int64, 0, between/stride+1)
+	for i := range between/stride + 1 {
+		out = append(out, start+int64(i)*step)
 	}
 	return out, nil
 }
@@ -171,17 +188,33 @@ func sequence(args ...any) ([]int64, error) {
 type stringFuncs struct{}
 
 // Split cuts s at each sep.
-func (stringFuncs) Split(sep string, s any) []string { return strings.Split(fmt.Sprint(s), sep) }
+func (stringFuncs) Split(sep string, s any) ([]string, error) {
+	if err := gotemplate.Fits(s); err != nil {
+		return nil, err
+	}
+	text := fmt.Sprint(s)
+	if strings.Count(text, sep) > gotemplate.MaxParts {
+		return nil, fmt.Errorf("%q cuts the text into more than %d parts", sep, gotemplate.MaxParts)
+	}
+	return strings.Split(text, sep), nil
+}
 
 // ReplaceAll replaces every old in s.
-func (stringFuncs) ReplaceAll(old, replacement string, s any) string {
+func (stringFuncs) ReplaceAll(old, replacement string, s any) (string, error) {
 	if s == nil {
-		return ""
+		return "", nil
 	}
+	if err := gotemplate.Fits(s); err != nil {
+		return "", err
+	}
+	text := fmt.Sprint(s)
 	if old == "" {
-		return fmt.Sprint(s)
+		return text, nil
 	}
-	return strings.ReplaceAll(fmt.Sprint(s), old, replacement)
+	if len(text)+strings.Count(text, old)*(len(replacement)-len(old)) > gotemplate.MaxValue {
+		return "", gotemplate.ErrTooLong()
+	}
+	return strings.ReplaceAll(text, old, replacement), nil
 }
 
 // convFuncs is the namespace conv.
@@ -192,6 +225,12 @@ func (convFuncs) Join(in any, sep string) (string, error) {
 	rv := reflect.ValueOf(in)
 	if rv.Kind() != reflect.Slice && rv.Kind() != reflect.Array {
 		return "", fmt.Errorf("conv.Join takes a list, not %T", in)
+	}
+	if err := gotemplate.Fits(in); err != nil {
+		return "", err
+	}
+	if rv.Len()*len(sep) > gotemplate.MaxValue {
+		return "", gotemplate.ErrTooLong()
 	}
 	parts := make([]string, rv.Len())
 	for i := range parts {

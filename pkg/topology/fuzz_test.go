@@ -19,7 +19,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		file, diags := Load(&Source{Name: "f", Base: "f", Data: []byte(text)}, Options{Env: []string{"X=1"}})
+		file, diags := Load(t.Context(), &Source{Name: "f", Base: "f", Data: []byte(text)}, Options{Env: []string{"X=1"}})
 		if file == nil && len(diags) == 0 {
 			t.Error("nothing was read and nothing was told")
 		}

@@ -2,8 +2,12 @@ package topology
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -13,8 +17,10 @@ import (
 
 // Options of Load.
 type Options struct {
-	// Env is the environment for ${VAR}, as NAME=value.
-	Env []string
+	// Env is the environment for ${VAR}, as NAME=value. Withheld are variables that the
+	// caller has and the topology does not get.
+	Env      []string
+	Withheld []string
 	// VarsFiles are the template's variables files; none means those that are
 	// found beside the topology.
 	VarsFiles []string
@@ -23,9 +29,9 @@ type Options struct {
 // Load reads a topology: template, environment, YAML, in containerlab's order.
 // The File is nil only where nothing could be read; with errors in the
 // diagnostics it holds what was understood.
-func Load(src *Source, o Options) (*File, []diag.Diagnostic) {
+func Load(ctx context.Context, src *Source, o Options) (*File, []diag.Diagnostic) {
 	var diags diag.List
-	rendered, ok := renderTemplate(src, o.VarsFiles, &diags)
+	rendered, ok := renderTemplate(ctx, src, o.VarsFiles, &diags)
 	if !ok {
 		return nil, diags.All()
 	}
@@ -34,12 +40,42 @@ func Load(src *Source, o Options) (*File, []diag.Diagnostic) {
 		diags.Errorf(CodeEnv, diag.Pos{File: src.Name}, "write $$ for a plain dollar sign", "expanding environment variables: %v", err)
 		return nil, diags.All()
 	}
+	noteEnv(src, string(rendered), o, &diags)
 	f := parseFile(src, expanded, &diags)
 	all := diags.All()
 	if f != nil {
 		f.Attribute(all)
 	}
 	return f, all
+}
+
+// reference is a dollar sign for itself, or a variable's name.
+var reference = regexp.MustCompile(`\$\$|\$\{?([A-Za-z_][A-Za-z0-9_]*)`)
+
+// noteEnv notes the variables whose values are in the text now, and warns of those that
+// would be if the topology were not a stranger's.
+func noteEnv(src *Source, text string, o Options, diags *diag.List) {
+	set := map[string]bool{}
+	for _, kv := range o.Env {
+		if name, value, ok := strings.Cut(kv, "="); ok && value != "" {
+			set[name] = true
+		}
+	}
+	told := map[string]bool{}
+	for _, at := range reference.FindAllStringSubmatchIndex(text, -1) {
+		if at[2] < 0 {
+			continue
+		}
+		name := text[at[2]:at[3]]
+		if set[name] {
+			src.Reach.UseEnv(name)
+		} else if slices.Contains(o.Withheld, name) && !told[name] {
+			told[name] = true
+			pos := diag.Pos{File: src.Name, Line: strings.Count(text[:at[2]], "\n") + 1}
+			diags.Warnf(CodeEnvWithheld, pos, fmt.Sprintf("pass --env %s if the topology may have it, or --trust to let it have all", name),
+				"the topology was fetched, and does not get the environment variable %s", name)
+		}
+	}
 }
 
 // ExpandEnv replaces $NAME and ${NAME} by the variables of env (NAME=value) where

@@ -11,7 +11,7 @@ import (
 
 func load(t *testing.T, text string, env ...string) *File {
 	t.Helper()
-	f, diags := Load(&Source{Name: "t.clab.yml", Base: "t.clab.yml", Data: []byte(text)}, Options{Env: env})
+	f, diags := Load(t.Context(), &Source{Name: "t.clab.yml", Base: "t.clab.yml", Data: []byte(text)}, Options{Env: env})
 	for _, d := range diags {
 		t.Errorf("unexpected: %s", d)
 	}
@@ -195,7 +195,7 @@ topology:
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, diags := Load(src, Options{})
+	f, diags := Load(t.Context(), src, Options{})
 	if len(diags) > 0 || f == nil {
 		t.Fatalf("%v", diags)
 	}
@@ -207,7 +207,7 @@ topology:
 	if got := strings.Join(env, " "); f.Name.Value != "fromvars" || r2.MgmtIPv4.Value != "10.0.0.12" || got != "SUM=4 JSON=[1,2] PARTS=a+b" || len(f.Topology.Links.Items) != 1 {
 		t.Errorf("name %q, address %q, env %q, %d links", f.Name.Value, r2.MgmtIPv4.Value, got, len(f.Topology.Links.Items))
 	}
-	if _, diags := Load(src, Options{VarsFiles: []string{filepath.Join(dir, "none.yaml")}}); len(diags) != 1 {
+	if _, diags := Load(t.Context(), src, Options{VarsFiles: []string{filepath.Join(dir, "none.yaml")}}); len(diags) != 1 {
 		t.Errorf("a variables file that is not there: %v", diags)
 	}
 }
@@ -219,7 +219,7 @@ func TestAliasBombIsRefused(t *testing.T) {
 		prev := strings.Repeat("*a"+string(rune('0'+i-1))+", ", 10)
 		b.WriteString("        a" + string(rune('0'+i)) + ": &a" + string(rune('0'+i)) + " [" + strings.TrimSuffix(prev, ", ") + "]\n")
 	}
-	_, diags := Load(&Source{Name: "t", Data: []byte(b.String())}, Options{})
+	_, diags := Load(t.Context(), &Source{Name: "t", Data: []byte(b.String())}, Options{})
 	if len(diags) != 1 || diags[0].Code != CodeTooLarge {
 		t.Errorf("diagnostics: %v", diags)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/fetch"
+	"github.com/c9s-lab/c9s/pkg/reach"
 )
 
 // Source is a topology file's bytes and where they came from.
@@ -24,12 +25,18 @@ type Source struct {
 	// Dir is the folder of the file, "" where it has none (standard input, URL).
 	Dir  string
 	Data []byte
+	// Reach is what the topology may read of this machine; nil for everything.
+	Reach *reach.Reach
+	// Branch and Hash are those of the repository that the topology was fetched from,
+	// "" for one that was not.
+	Branch, Hash string
 
 	cleanup func()
 }
 
 // Close removes what was fetched for the source.
 func (s *Source) Close() {
+	s.Reach.Close()
 	if s.cleanup != nil {
 		s.cleanup()
 	}
@@ -47,7 +54,11 @@ func Open(ctx context.Context, ref string, stdin io.Reader) (*Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the topology from standard input: %w", err)
 		}
-		return &Source{Name: "<stdin>", Base: "stdin.clab.yml", Data: data}, nil
+		here, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		return &Source{Name: "<stdin>", Base: "stdin.clab.yml", Data: data, Reach: reach.Local(here)}, nil
 	}
 	info, err := os.Stat(ref)
 	if err == nil {
@@ -65,13 +76,17 @@ func Open(ctx context.Context, ref string, stdin io.Reader) (*Source, error) {
 		return openRepo(ctx, repo)
 	}
 	if u, uerr := url.Parse(ref); uerr == nil && (u.Scheme == "http" || u.Scheme == "https") {
-		data, err := fetch.HTTP(ctx, ref)
+		data, err := fetch.Typed(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		return &Source{Name: ref, Base: path.Base(u.Path), Data: data}, nil
+		r, err := reach.Fetched("")
+		if err != nil {
+			return nil, err
+		}
+		return &Source{Name: fetch.Redact(ref), Base: path.Base(u.Path), Data: data, Reach: r}, nil
 	}
-	return nil, fmt.Errorf("%s: %w; name a topology file, a folder with one, a URL or a Git repository", ref, UnwrapPath(err))
+	return nil, fmt.Errorf("%s: %w; name a topology file, a folder with one, a URL or a Git repository", fetch.Redact(ref), UnwrapPath(err))
 }
 
 func openFile(ctx context.Context, name string) (*Source, error) {
@@ -83,7 +98,7 @@ func openFile(ctx context.Context, name string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{Name: filepath.ToSlash(filepath.Clean(name)), Base: filepath.Base(name), Dir: dir, Data: data}, nil
+	return &Source{Name: filepath.ToSlash(filepath.Clean(name)), Base: filepath.Base(name), Dir: dir, Data: data, Reach: reach.Local(dir)}, nil
 }
 
 // readAll reads a topology of at most fetch.MaxSize bytes. A pipe that nobody writes to
@@ -135,23 +150,62 @@ func openRepo(ctx context.Context, repo fetch.Repo) (*Source, error) {
 		if err := fetch.Clone(ctx, repo, clone); err != nil {
 			return nil, err
 		}
-		name := filepath.Join(clone, filepath.FromSlash(path.Clean("/"+repo.Path)))
-		if info, err := os.Stat(name); err != nil {
-			return nil, fmt.Errorf("%s has no %s", repo.URL, repo.Path)
-		} else if info.IsDir() {
-			if name, err = onlyTopology(name); err != nil {
-				return nil, fmt.Errorf("%s: %w", repo.URL, err)
-			}
+		branch, hash := fetch.Head(ctx, clone)
+		// Git's own folder has the URL with its password, and is no part of the topology.
+		if err := os.RemoveAll(filepath.Join(clone, ".git")); err != nil {
+			return nil, err
 		}
-		return openFile(ctx, name)
+		src, err := inRepo(clone, repo)
+		if err == nil {
+			src.Branch, src.Hash = branch, hash
+		}
+		return src, err
 	}()
 	if err != nil {
 		cleanup()
 		return nil, err
 	}
-	src.Name = repo.URL + "/" + src.Base
+	src.Name = fetch.Redact(repo.URL) + "/" + src.Base
 	src.cleanup = cleanup
 	return src, nil
+}
+
+// inRepo opens the topology of a clone, without following links out of it.
+func inRepo(clone string, repo fetch.Repo) (*Source, error) {
+	r, err := reach.Fetched(clone)
+	if err != nil {
+		return nil, err
+	}
+	src, err := func() (*Source, error) {
+		where := fetch.Redact(repo.URL)
+		name := filepath.Join(clone, filepath.FromSlash(path.Clean("/"+repo.Path)))
+		info, err := r.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s has no %s", where, repo.Path)
+		case err != nil:
+			return nil, fmt.Errorf("%s: %s: %w", where, repo.Path, UnwrapPath(err))
+		case info.IsDir():
+			entries, err := r.ReadDir(name)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", where, UnwrapPath(err))
+			}
+			base, err := theTopology(entries, path.Join("/", repo.Path))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", where, err)
+			}
+			name = filepath.Join(name, base)
+		}
+		data, err := r.ReadFile(name, fetch.MaxSize)
+		if err != nil {
+			return nil, fmt.Errorf("%s: reading %s: %w", where, filepath.Base(name), UnwrapPath(err))
+		}
+		return &Source{Base: filepath.Base(name), Dir: filepath.Dir(name), Data: data, Reach: r}, nil
+	}()
+	if err != nil {
+		r.Close()
+	}
+	return src, err
 }
 
 // onlyTopology finds the one topology file of a folder.
@@ -160,6 +214,12 @@ func onlyTopology(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	base, err := theTopology(entries, dir)
+	return filepath.Join(dir, base), err
+}
+
+// theTopology is the one topology file among the entries of a folder.
+func theTopology(entries []fs.DirEntry, dir string) (string, error) {
 	var found []string
 	for _, e := range entries {
 		if !e.IsDir() && (strings.HasSuffix(e.Name(), ".clab.yml") || strings.HasSuffix(e.Name(), ".clab.yaml")) {
@@ -171,7 +231,7 @@ func onlyTopology(dir string) (string, error) {
 	case 0:
 		return "", fmt.Errorf("there is no *.clab.yml or *.clab.yaml in %s; name the topology file", dir)
 	case 1:
-		return filepath.Join(dir, found[0]), nil
+		return found[0], nil
 	default:
 		return "", fmt.Errorf("there is more than one topology in %s (%s); name one of them", dir, strings.Join(found, ", "))
 	}

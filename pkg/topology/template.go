@@ -2,9 +2,8 @@ package topology
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,17 +11,16 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/c9s-lab/c9s/internal/gotemplate"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/reach"
 	"go.yaml.in/yaml/v3"
 )
-
-// maxRendered bounds what a template may produce, in bytes.
-const maxRendered = 64 << 20
 
 // renderTemplate executes the topology as a Go template, with the templates of
 // clab_templates/ beside it and the variables of varsFiles (or, without any, of
 // the files <topology>_vars.yaml|yml|json).
-func renderTemplate(src *Source, varsFiles []string, diags *diag.List) ([]byte, bool) {
+func renderTemplate(ctx context.Context, src *Source, varsFiles []string, diags *diag.List) ([]byte, bool) {
 	if !src.IsTemplate() {
 		return src.Data, true
 	}
@@ -35,9 +33,12 @@ func renderTemplate(src *Source, varsFiles []string, diags *diag.List) ([]byte, 
 		return fail(err)
 	}
 	if src.Dir != "" {
-		fsys := os.DirFS(src.Dir)
-		if subs, err := fs.Glob(fsys, "clab_templates/*.gotmpl"); err == nil && len(subs) > 0 {
-			if tmpl, err = tmpl.ParseFS(fsys, subs...); err != nil {
+		for _, name := range subTemplates(src) {
+			text, err := src.Reach.ReadFile(name, gotemplate.MaxText)
+			if err == nil {
+				_, err = tmpl.New(filepath.Base(name)).Parse(string(text))
+			}
+			if err != nil {
 				return fail(err)
 			}
 		}
@@ -47,19 +48,35 @@ func renderTemplate(src *Source, varsFiles []string, diags *diag.List) ([]byte, 
 		diags.Errorf(CodeTemplate, diag.Pos{File: src.Name}, "correct the variables file, or name another with --vars", "%v", err)
 		return nil, false
 	}
-	out := &limitedBuffer{limit: maxRendered}
 	var data any
 	if vars != nil {
 		data = vars
 	}
-	if err := tmpl.Execute(out, data); err != nil {
+	out, err := gotemplate.Execute(ctx, tmpl, data)
+	if err != nil {
 		return fail(err)
 	}
-	if before, _, missing := bytes.Cut(out.Bytes(), []byte("<no value>")); missing {
+	if before, _, missing := bytes.Cut(out, []byte("<no value>")); missing {
 		diags.Warnf(CodeNoValue, diag.Pos{File: src.Name, Line: bytes.Count(before, []byte("\n")) + 1}, "define it in a variables file",
 			"a variable of the template has no value; its place says \"<no value>\"")
 	}
-	return out.Bytes(), true
+	return out, true
+}
+
+// subTemplates are the files clab_templates/*.gotmpl beside the topology, in name order.
+func subTemplates(src *Source) []string {
+	dir := filepath.Join(src.Dir, "clab_templates")
+	entries, err := src.Reach.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".gotmpl" {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out
 }
 
 // IsTemplate tells that the topology is executed as a Go template. The lines in
@@ -67,30 +84,18 @@ func renderTemplate(src *Source, varsFiles []string, diags *diag.List) ([]byte, 
 // template itself.
 func (s *Source) IsTemplate() bool { return bytes.Contains(s.Data, []byte("{{")) }
 
-// limitedBuffer refuses to grow past its limit.
-type limitedBuffer struct {
-	bytes.Buffer
-	limit int
-}
-
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.limit {
-		return 0, fmt.Errorf("the template produces more than %d bytes", b.limit)
-	}
-	return b.Buffer.Write(p)
-}
-
 // templateVars merges the variables files; nil means that there are none.
 func templateVars(src *Source, files []string) (map[string]any, error) {
+	read := readOwn
 	if len(files) == 0 {
-		files = findVarsFiles(src)
+		files, read = findVarsFiles(src), src.Reach.ReadFile
 	}
 	if len(files) == 0 {
 		return nil, nil
 	}
 	vars := map[string]any{}
 	for _, name := range files {
-		data, err := os.ReadFile(name)
+		data, err := read(name, gotemplate.MaxText)
 		if err != nil {
 			return nil, fmt.Errorf("reading the variables file: %w", err)
 		}
@@ -103,13 +108,18 @@ func templateVars(src *Source, files []string) (map[string]any, error) {
 	return vars, nil
 }
 
+// readOwn reads a file that the user named.
+func readOwn(name string, limit int64) ([]byte, error) {
+	return (*reach.Reach)(nil).ReadFile(name, limit)
+}
+
 // findVarsFiles are <topology without last extension>_vars.*, in name order.
 func findVarsFiles(src *Source) []string {
 	if src.Dir == "" {
 		return nil
 	}
 	prefix := strings.TrimSuffix(src.Base, filepath.Ext(src.Base)) + "_vars."
-	entries, err := os.ReadDir(src.Dir)
+	entries, err := src.Reach.ReadDir(src.Dir)
 	if err != nil {
 		return nil
 	}

@@ -186,7 +186,7 @@ func kindLab(k *kinds.Kind, tag, fields string) string {
 }
 
 func compileSource(src *topology.Source, env []string) (*lab.Lab, error) {
-	f, diags := topology.Load(src, topology.Options{Env: env})
+	f, diags := topology.Load(context.Background(), src, topology.Options{Env: env})
 	if f == nil {
 		return nil, fmt.Errorf("%s", diags[0])
 	}

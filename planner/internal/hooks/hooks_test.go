@@ -69,7 +69,7 @@ func compileLab(t *testing.T, text string, files map[string]string) *lab.Lab {
 			t.Fatal(err)
 		}
 	}
-	f, diags := topology.Load(&topology.Source{Name: "t.clab.yml", Dir: dir, Data: []byte(text)}, topology.Options{})
+	f, diags := topology.Load(t.Context(), &topology.Source{Name: "t.clab.yml", Dir: dir, Data: []byte(text)}, topology.Options{})
 	if f == nil {
 		t.Fatal(diags)
 	}

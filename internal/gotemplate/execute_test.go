@@ -1,0 +1,62 @@
+package gotemplate
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+)
+
+// loop is a template that writes nothing and calls nothing: of a long list it runs for
+// hours. Those here are over soon, for a test cannot end one either.
+const loop = `{{range .}}{{range $}}{{range $}}{{end}}{{end}}{{end}}`
+
+func list(n int) []int { return make([]int, n) }
+
+// TestLoopsEnd: by the caller's word, and after a time. The test ends only if they do.
+func TestLoopsEnd(t *testing.T) {
+	tmpl := template.Must(template.New("t").Parse(loop))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Execute(ctx, tmpl, list(200)); err == nil || !strings.Contains(err.Error(), "canceled") {
+		t.Errorf("cancelled: %v", err)
+	}
+	_, err := within(t.Context(), time.Millisecond, func(ctx context.Context) ([]byte, error) { return Inline(ctx, tmpl, list(200)) })
+	if err == nil || !strings.Contains(err.Error(), "more than 1ms") {
+		t.Errorf("out of time: %v", err)
+	}
+	writing := template.Must(template.New("t").Parse(`{{range .}}{{range $}}x{{end}}{{end}}`))
+	if _, err := Inline(ctx, writing, list(10_000)); err == nil {
+		t.Error("a template goes on writing after its context")
+	}
+}
+
+// TestBombs have little text and would take all memory.
+func TestBombs(t *testing.T) {
+	for name, text := range map[string]string{
+		"output":  `{{range .}}{{range $}}xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx{{end}}{{end}}`,
+		"print":   `{{$x := "xxxxxxxxxxxxxxxx"}}{{range .}}{{$x = print $x $x}}{{end}}`,
+		"printf":  `{{$x := "xxxxxxxxxxxxxxxx"}}{{range .}}{{$x = printf "%s%s" $x $x}}{{end}}`,
+		"format":  `{{$x := "%s%s"}}{{range .}}{{$x = printf $x $x $x}}{{end}}`,
+		"println": `{{$x := "xxxxxxxxxxxxxxxx"}}{{range .}}{{$x = println $x $x}}{{end}}`,
+		"html":    `{{$x := "&&&&&&&&&&&&&&&&"}}{{range .}}{{$x = print (html $x) (html $x)}}{{end}}`,
+		"js":      `{{$x := "''''''''''''''''"}}{{range .}}{{$x = print (js $x) (js $x)}}{{end}}`,
+		"url":     `{{$x := "%%%%%%%%%%%%%%%%"}}{{range .}}{{$x = print (urlquery $x) $x}}{{end}}`,
+	} {
+		tmpl := template.Must(template.New("t").Funcs(Funcs()).Parse(text))
+		if _, err := Execute(t.Context(), tmpl, list(10_000)); err == nil || !strings.Contains(err.Error(), "bytes") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	shared := []any{"x"}
+	for range 60 {
+		shared = []any{shared, shared}
+	}
+	if err := Fits(shared); err == nil {
+		t.Error("a list of 2^60 texts fits")
+	}
+	if err := Fits(map[string]any{"a": []any{1, "two", nil, list(1000)}}); err != nil {
+		t.Error(err)
+	}
+}
