@@ -283,7 +283,7 @@ func (f *deployFlags) await(ctx context.Context, in *inCluster, show *progress, 
 	found := cluster.Found{Name: in.lab.Name, Namespace: in.lab.Namespace}
 	counting, stop := context.WithCancel(waiting)
 	defer stop()
-	show.followLinks(counting, in.links, func(ctx context.Context) (int, bool) { return in.client.LinksUp(ctx, found) })
+	show.followLinks(counting, in.links, func(ctx context.Context) (int, int, bool) { return in.client.LinksUp(ctx, found) })
 	if err := in.client.WaitReady(waiting, in.lab, show.progress); err != nil {
 		show.end()
 		if errors.Is(err, context.DeadlineExceeded) {

@@ -35,7 +35,7 @@ type progress struct {
 	name     string
 	// links is how many the lab has, linksUp how many were up when somebody last
 	// told, linksTold what was last shown of it; -1 for none.
-	links     int
+	links     atomic.Int64
 	linksUp   atomic.Int64
 	linksTold int64
 }
@@ -135,13 +135,14 @@ const countLinks = time.Second
 
 // followLinks counts the links that are up until ctx ends, for those who are told
 // of progress. A lab without links has nothing to count.
-func (p *progress) followLinks(ctx context.Context, total int, up func(context.Context) (int, bool)) {
-	p.links = total
+func (p *progress) followLinks(ctx context.Context, total int, up func(context.Context) (up, all int, known bool)) {
+	p.links.Store(int64(total))
 	if total == 0 {
 		return
 	}
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if n, known := up(ctx); known && ctx.Err() == nil {
+		if n, all, known := up(ctx); known && ctx.Err() == nil {
+			p.links.Store(int64(all))
 			p.linksUp.Store(int64(n))
 		}
 	}, countLinks)
@@ -156,9 +157,9 @@ func (p *progress) tellLinks() {
 	p.linksTold = up
 	switch {
 	case p.json:
-		p.emit(event{Event: "links", Lab: p.name, Up: &up, Links: p.links})
+		p.emit(event{Event: "links", Lab: p.name, Up: &up, Links: int(p.links.Load())})
 	case !p.terminal:
-		fmt.Fprintf(p.world.Err, "  %d of %s up\n", up, diag.Count(p.links, "link"))
+		fmt.Fprintf(p.world.Err, "  %d of %s up\n", up, diag.Count(int(p.links.Load()), "link"))
 	}
 }
 
@@ -188,7 +189,7 @@ func (p *progress) progress(pods []cluster.PodProgress) {
 	if p.terminal {
 		all := fmt.Sprintf("  %d of %s ready", ready, diag.Count(len(pods), "Pod"))
 		if p.linksTold >= 0 {
-			all += fmt.Sprintf(", %d of %s up", p.linksTold, diag.Count(p.links, "link"))
+			all += fmt.Sprintf(", %d of %s up", p.linksTold, diag.Count(int(p.links.Load()), "link"))
 		}
 		p.repaint(append(fitScreen(lines), fmt.Sprintf("%s, %.0f s", all, time.Since(p.began).Seconds())))
 	}

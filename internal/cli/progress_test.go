@@ -30,7 +30,7 @@ func course(p *progress) {
 	p.object(cluster.Change{Action: "applied", Object: "Deployment/r1"})
 	p.object(cluster.Change{Action: "pruned", Object: "Service/r9"})
 	p.applied(false, 1500*time.Millisecond)
-	p.links = 3
+	p.links.Store(3)
 	r2 := podAt("R2", status.StateStarting, "ErrImagePull", "i/o timeout\nafter 30 s")
 	for i, pods := range [][]cluster.PodProgress{
 		{podAt("R1", status.StatePending, "", ""), podAt("R2", status.StatePending, "", "")},
@@ -142,7 +142,7 @@ func TestFollowLinks(t *testing.T) {
 	p := newProgress(IO{Out: &out, Err: &err}, true)
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(chan struct{}, 1)
-	p.followLinks(ctx, 2, func(context.Context) (int, bool) { asked <- struct{}{}; return 1, true })
+	p.followLinks(ctx, 2, func(context.Context) (int, int, bool) { asked <- struct{}{}; return 1, 2, true })
 	<-asked
 	for deadline := time.Now().Add(10 * time.Second); p.linksUp.Load() < 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
@@ -154,9 +154,9 @@ func TestFollowLinks(t *testing.T) {
 	if json.Unmarshal(out.Bytes(), &e) != nil || e.Event != "links" || e.Up == nil || *e.Up != 1 || e.Links != 2 {
 		t.Errorf("told %q", out.String())
 	}
-	newProgress(IO{Out: &out, Err: &err}, true).followLinks(t.Context(), 0, func(context.Context) (int, bool) {
+	newProgress(IO{Out: &out, Err: &err}, true).followLinks(t.Context(), 0, func(context.Context) (int, int, bool) {
 		t.Error("a lab without links is asked for them")
-		return 0, true
+		return 0, 0, true
 	})
 }
 

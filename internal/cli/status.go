@@ -57,7 +57,7 @@ code is 0 whatever the state is.`,
 }
 
 // watchInterval is how often -w looks.
-const watchInterval = 2 * time.Second
+const watchInterval = 700 * time.Millisecond
 
 func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
 	print, err := statusPrinter(f.output)
@@ -110,8 +110,12 @@ func changeShape(l status.Lab) string {
 		fmt.Fprint(&b, n.Name, n.State, n.Reason, n.Restarts, n.Worker)
 	}
 	for _, k := range l.Links {
-		fmt.Fprint(&b, k.A, k.B, k.Up, k.Reason, k.Datapath)
+		fmt.Fprint(&b, k.ID, k.A.Node, k.A.Interface, k.A.Carrier, k.B.Carrier, k.State, k.Reason, k.Datapath, old(k.Age) != "")
 	}
+	for _, n := range l.Nodes {
+		fmt.Fprint(&b, n.Age != nil && old(*n.Age) != "", len(n.Unfinished()))
+	}
+	fmt.Fprint(&b, l.Leftover)
 	return b.String()
 }
 
@@ -137,34 +141,28 @@ func statusPrinter(output string) (func(io.Writer, status.Lab) error, error) {
 
 // printStatus prints tables as kubectl does.
 func printStatus(w io.Writer, l status.Lab, wide bool) error {
-	up := 0
-	for _, k := range l.Links {
-		if k.Up {
-			up++
-		}
-	}
-	ready := 0
-	for _, n := range l.Nodes {
-		if n.State == status.StateReady {
-			ready++
-		}
-	}
+	up, links := l.LinksUp()
+	ready, nodes := l.Ready()
 	where := ""
 	if l.Source == "pods" {
 		where = "; asked the Pods"
 	}
 	fmt.Fprintf(w, "lab %s (namespace %s): %s; %d of %s ready, %d of %s up%s\n\n", show.Cell(l.Name), show.Cell(l.Namespace), show.Cell(string(l.State)),
-		ready, diag.Count(len(l.Nodes), "node"), up, diag.Count(len(l.Links), "link"), where)
+		ready, diag.Count(nodes, "node"), up, diag.Count(links, "link"), where)
 	t := show.NewTable(printers.GetNewTabWriter(w))
 	head := []string{"NODE", "KIND", "STATE", "RESTARTS", "MGMT", "WORKER", "AGE"}
 	if wide {
-		head = []string{"NODE", "KIND", "STATE", "RESTARTS", "MGMT-IPV4", "MGMT-IPV6", "EXPOSED", "WORKER", "POD", "AGE", "IMAGE"}
+		head = []string{"NODE", "KIND", "STATE", "RESTARTS", "MGMT-IPV4", "MGMT-IPV6", "EXPOSED", "MESH", "WORKER", "POD", "AGE", "IMAGE"}
 	}
 	t.Row(append(head, "REASON")...)
 	for _, n := range l.Nodes {
-		cells := []string{n.Name, dash(n.Kind), string(n.State), strconv.Itoa(n.Restarts), addr(n.IPv4, n.IPv6), dash(n.Worker), age(n.Started)}
+		state := string(n.State)
+		if n.Age != nil {
+			state += old(*n.Age)
+		}
+		cells := []string{n.Name, dash(n.Kind), state, strconv.Itoa(n.Restarts), addr(n.IPv4, n.IPv6), dash(n.Worker), age(n.Started)}
 		if wide {
-			cells = []string{n.Name, dash(n.Kind), string(n.State), strconv.Itoa(n.Restarts), addr(n.IPv4), addr(n.IPv6), dash(n.Exposed), dash(n.Worker), dash(n.PodName), age(n.Started), dash(n.Image)}
+			cells = []string{n.Name, dash(n.Kind), state, strconv.Itoa(n.Restarts), addr(n.IPv4), addr(n.IPv6), dash(n.Exposed), dash(n.Mesh), dash(n.Worker), dash(n.PodName), age(n.Started), dash(n.Image)}
 		}
 		t.Row(append(cells, oneLine(n.Reason))...)
 	}
@@ -172,6 +170,7 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 		return err
 	}
 	printCommands(w, l)
+	printLeftover(w, l)
 	if len(l.Links) == 0 {
 		return nil
 	}
@@ -179,25 +178,44 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 	t = show.NewTable(printers.GetNewTabWriter(w)) // a writer remembers the widths of its columns
 	head = []string{"LINK", "", "STATE", "RTT", "DROPS", "DATAPATH"}
 	if wide {
-		head = []string{"LINK", "", "STATE", "CARRIER", "RTT", "DROPS", "TX", "RX", "DATAPATH", "ID"}
+		head = []string{"LINK", "", "STATE", "CARRIER", "RTT", "DROPS", "TX", "RX", "DATAPATH", "IMPAIRMENT", "ID"}
 	}
 	t.Row(append(head, "REASON")...)
 	for _, k := range l.Links {
-		state := "up"
-		if !k.Up {
-			state = "down"
-		}
+		state := string(k.State) + old(k.Age)
 		far := k.Kind
 		if k.B.Node != "" {
 			far = k.B.Node + ":" + k.B.Interface
 		}
 		cells := []string{k.A.Node + ":" + k.A.Interface, far, state, rtt(k.RTT), strconv.FormatUint(k.Drops, 10), dash(k.Datapath)}
 		if wide {
-			cells = []string{k.A.Node + ":" + k.A.Interface, far, state, carrier(k), rtt(k.RTT), strconv.FormatUint(k.Drops, 10), size(k.TxBytes), size(k.RxBytes), dash(k.Datapath), strconv.Itoa(int(k.ID))}
+			cells = []string{k.A.Node + ":" + k.A.Interface, far, state, carrier(k), rtt(k.RTT), strconv.FormatUint(k.Drops, 10), size(k.TxBytes), size(k.RxBytes), dash(k.Datapath), dash(k.Impairments()), strconv.Itoa(int(k.ID))}
 		}
 		t.Row(append(cells, oneLine(k.Reason))...)
 	}
 	return t.Flush()
+}
+
+// older is how old an answer may be that is shown as one of now, in seconds.
+const older = 2
+
+// old says how old an answer is, "" where it is one of now.
+func old(seconds float64) string {
+	if seconds <= older {
+		return ""
+	}
+	return fmt.Sprintf(" (%s ago)", duration.HumanDuration(time.Duration(seconds*float64(time.Second))))
+}
+
+// printLeftover tells of what removed nodes left.
+func printLeftover(w io.Writer, l status.Lab) {
+	for _, left := range l.Leftover {
+		name := left.Nodes
+		if name == "" {
+			name = left.Pod
+		}
+		fmt.Fprintf(w, "  %s is not in the topology any more, and still in the cluster: c9s deploy prunes it\n", show.Cell(name))
+	}
 }
 
 // printCommands tells of commands that failed or have not ended.

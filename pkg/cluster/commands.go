@@ -21,7 +21,7 @@ func (c *Client) Unfinished(ctx context.Context, l Found) ([]status.Node, error)
 			with = append(with, pod)
 		}
 	}
-	facts.Sidecars = c.askSidecars(ctx, l.Namespace, with)
+	facts.Sidecars, _ = c.askSidecars(ctx, l.Namespace, with)
 	var out []status.Node
 	for _, n := range status.Compute(facts).Nodes {
 		if n.Commands = n.Unfinished(); len(n.Commands) > 0 {

@@ -34,12 +34,12 @@ func (c *Client) Status(ctx context.Context, l Found, fresh bool) (status.Lab, e
 	if ok && !fresh {
 		links, source = reported.Links, "controller"
 	} else {
-		facts.Sidecars = c.askSidecars(ctx, l.Namespace, facts.Pods)
+		facts.Sidecars, facts.Asked = c.askSidecars(ctx, l.Namespace, facts.Pods)
 	}
 	out := status.Compute(facts)
 	out.Source = source
 	if source == "controller" {
-		out.Links = links
+		out.Links = status.Adopt(facts.Links, links)
 		out.Explain(reported.Nodes)
 		out.Settle()
 	}
@@ -50,10 +50,11 @@ func (c *Client) Status(ctx context.Context, l Found, fresh bool) (status.Lab, e
 func (c *Client) facts(ctx context.Context, l Found) (status.Facts, error) {
 	f := status.Facts{Name: l.Name, Namespace: l.Namespace, Events: map[string][]corev1.Event{}}
 	nodes := metav1.ListOptions{LabelSelector: nodeSelector(l.Name)}
-	var errs [5]error
+	var errs [6]error
 	var wg sync.WaitGroup
 	for i, read := range []func() error{
 		func() (err error) { f.Directory, err = controller.Directory(ctx, c.Typed, l.Namespace); return err },
+		func() (err error) { f.Links, err = controller.Topology(ctx, c.Typed, l.Namespace); return err },
 		func() error {
 			list, err := c.Typed.AppsV1().Deployments(l.Namespace).List(ctx, nodes)
 			if err == nil {
@@ -144,24 +145,16 @@ func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
 	return out, err == nil && out.Version == status.Version
 }
 
-// LinksUp counts the links of a lab that are up: by the controller's word, or
-// else by that of the Pods. known is false where nobody could be asked.
-func (c *Client) LinksUp(ctx context.Context, l Found) (up int, known bool) {
-	reported, ok := c.reported(ctx, l)
-	links := reported.Links
-	if !ok {
-		list, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nodeSelector(l.Name)})
-		if err != nil {
-			return 0, false
-		}
-		links = status.Links(c.askSidecars(ctx, l.Namespace, pointers[corev1.Pod](list.Items)))
+// LinksUp counts the links of a lab that are up, of all that its topology has: by the
+// controller's word, or else by that of the Pods. known is false where nobody could be
+// asked.
+func (c *Client) LinksUp(ctx context.Context, l Found) (up, all int, known bool) {
+	s, err := c.Status(ctx, l, false)
+	if err != nil {
+		return 0, 0, false
 	}
-	for i := range links {
-		if links[i].Up {
-			up++
-		}
-	}
-	return up, true
+	up, all = s.LinksUp()
+	return up, all, true
 }
 
 // How sidecars are asked.
@@ -171,9 +164,9 @@ const (
 )
 
 // askSidecars asks each running Pod's sidecar. One that does not answer is left
-// out: its links are unknown.
-func (c *Client) askSidecars(ctx context.Context, namespace string, pods []*corev1.Pod) map[string]api.Status {
-	out := map[string]api.Status{}
+// out: its links are unknown. asked is false where the user may not ask.
+func (c *Client) askSidecars(ctx context.Context, namespace string, pods []*corev1.Pod) (out map[string]status.Answer, asked bool) {
+	out, asked = map[string]status.Answer{}, true
 	var mu sync.Mutex
 	bounded.Each(len(pods), askAtOnce, func(i int) {
 		pod := pods[i]
@@ -182,12 +175,18 @@ func (c *Client) askSidecars(ctx context.Context, namespace string, pods []*core
 		}
 		data, err := c.proxy(ctx, namespace, pod.Name, contract.StatusPort, api.PathStatus, foreign.MaxStatus)
 		var s api.Status
-		if err != nil || foreign.JSON(data, foreign.MaxElements, &s) != nil {
-			return
+		bad := err
+		if bad == nil {
+			bad = foreign.JSON(data, foreign.MaxElements, &s)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		out[pod.Labels[contract.LabelPod]] = s
+		switch {
+		case apierrors.IsForbidden(err):
+			asked = false
+		case bad == nil:
+			out[pod.Labels[contract.LabelPod]] = status.Answer{Status: s}
+		}
 	})
-	return out
+	return out, asked
 }

@@ -241,7 +241,7 @@ func TestRolledOut(t *testing.T) {
 		"changed, the new Pod is there": {2, 2, 1, 1, true},
 	} {
 		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: c.generation}, Status: appsv1.DeploymentStatus{ObservedGeneration: c.observed, Replicas: c.replicas, UpdatedReplicas: c.updated}}
-		if got := rolledOut(d); got != c.want {
+		if got := observed(d) && rolledOut(d); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -203,7 +203,7 @@ func (s *sightings) stays(p PodProgress, now time.Time) bool {
 		r = run{pod: p.PodName, restarts: p.Restarts, again: true}
 	}
 	switch {
-	case p.State != status.StateBooting && p.State != status.StateReady:
+	case p.State != status.StateBooting && p.State != status.StateDegraded && p.State != status.StateReady:
 		r.since = time.Time{}
 	case r.since.IsZero():
 		r.since = now
@@ -213,7 +213,7 @@ func (s *sightings) stays(p PodProgress, now time.Time) bool {
 	if r.again || !p.LastExit.IsZero() && now.Sub(p.LastExit) <= steadyAgain {
 		least = steadyAgain
 	}
-	return p.State == status.StateStopped || p.State == status.StateReady && now.Sub(r.since) >= least
+	return !p.Unsettled && (p.State == status.StateStopped || p.State == status.StateReady && now.Sub(r.since) >= least)
 }
 
 // pods is how many Pods the lab has, stopped ones among them.
@@ -347,7 +347,7 @@ func (c *Client) WaitPods(ctx context.Context, namespace, lab string, names []st
 		progress := w.Progress()
 		refusals := countRefused(progress)
 		for _, p := range progress {
-			if !wanted.Has(p.Pod) || p.State == status.StateReady {
+			if !wanted.Has(p.Pod) || p.State == status.StateReady && !p.Unsettled {
 				continue
 			}
 			if seen.lasts(p, refusals, time.Now()) || p.Certain {

@@ -30,6 +30,9 @@ type PodProgress struct {
 	// Worker is where it is; "" for nowhere yet.
 	Worker string
 	status.Progress
+	// Unsettled tells that Kubernetes has not looked at the Deployment since its last
+	// change: the Pod may have to go yet, or not.
+	Unsettled bool
 }
 
 // Watcher follows a lab's Deployments and Pods through one watch each.
@@ -138,13 +141,17 @@ func (w *Watcher) Progress() []PodProgress {
 			p.PodName, p.Worker = pod.Name, pod.Spec.NodeName
 			about = events[pod.Name]
 		}
+		p.Unsettled = !observed(d)
 		switch {
-		case pod != nil && (!rolledOut(d) || pod.CreationTimestamp.Before(&d.CreationTimestamp)):
+		case pod != nil && (observed(d) && !rolledOut(d) || pod.CreationTimestamp.Before(&d.CreationTimestamp)):
 			p.Progress = status.Progress{State: status.StateTerminating} // it is of an older template, whatever became of it
-		case pod == nil && !rolledOut(d):
+		case pod == nil && !(observed(d) && rolledOut(d)):
 			p.Progress = status.Progress{State: status.StatePending}
 		default:
 			p.Progress = status.Of(d, pod, about)
+		}
+		if p.Unsettled { // what became of the Pod may be over in a moment
+			p.Certain, p.Doubtful = false, false
 		}
 		out = append(out, p)
 	}
@@ -152,10 +159,16 @@ func (w *Watcher) Progress() []PodProgress {
 	return out
 }
 
-// rolledOut tells whether the Deployment's Pod is of its present template. One that
-// never had another has no other Pod, whatever its controller has reported yet.
+// observed reports whether Kubernetes' controller has seen the Deployment as it is. A new
+// one has nothing that it would do to an older Pod.
+func observed(d *appsv1.Deployment) bool {
+	return d.Generation == 1 || d.Status.ObservedGeneration >= d.Generation
+}
+
+// rolledOut reports whether an observed Deployment's Pod is of its present template. One
+// that never had another has no other Pod, whatever its controller has reported yet.
 func rolledOut(d *appsv1.Deployment) bool {
-	return d.Generation == 1 || d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas >= d.Status.Replicas
+	return d.Generation == 1 || d.Status.UpdatedReplicas >= d.Status.Replicas
 }
 
 // warnings are the warning events by the Pod they are about, the latest last.

@@ -36,18 +36,30 @@ func TestProgressOfOldPods(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*appsv1.Deployment, *corev1.Pod)
 		state  status.State
+		// unsettled is a Pod whose fate is open: it is not said to go, and not believed.
+		unsettled bool
 	}{
-		"the present Pod":      {func(*appsv1.Deployment, *corev1.Pod) {}, status.StateFailed},
-		"a new template":       {func(d *appsv1.Deployment, _ *corev1.Pod) { d.Generation, d.Status.ObservedGeneration = 2, 1 }, status.StateTerminating},
-		"a new template, seen": {func(d *appsv1.Deployment, _ *corev1.Pod) { d.Generation, d.Status.ObservedGeneration = 2, 2 }, status.StateFailed},
+		"the present Pod":        {func(*appsv1.Deployment, *corev1.Pod) {}, status.StateFailed, false},
+		"a change, not seen yet": {func(d *appsv1.Deployment, _ *corev1.Pod) { d.Generation, d.Status.ObservedGeneration = 2, 1 }, status.StateFailed, true},
+		"a change, not seen yet, of a Pod that is ready": {func(d *appsv1.Deployment, p *corev1.Pod) {
+			d.Generation, d.Status.ObservedGeneration = 2, 1
+			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}, status.StateReady, true},
+		"a change that leaves the Pod": {func(d *appsv1.Deployment, _ *corev1.Pod) {
+			d.Generation, d.Status.ObservedGeneration, d.Status.Replicas, d.Status.UpdatedReplicas = 2, 2, 1, 1
+		}, status.StateFailed, false},
+		"a new template": {func(d *appsv1.Deployment, _ *corev1.Pod) {
+			d.Generation, d.Status.ObservedGeneration, d.Status.Replicas = 2, 2, 1
+		}, status.StateTerminating, false},
 		"a new Deployment": {func(d *appsv1.Deployment, _ *corev1.Pod) {
 			d.CreationTimestamp = metav1.NewTime(time.Unix(2000, 0))
-		}, status.StateTerminating},
+		}, status.StateTerminating, false},
 		"no Pod, refused before": {func(d *appsv1.Deployment, p *corev1.Pod) {
 			d.Generation, d.Status.ObservedGeneration = 2, 1
 			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue}}
 			p.Labels = nil
-		}, status.StatePending},
+		}, status.StatePending, true},
 	} {
 		d, pod := r1()
 		c.change(d, pod)
@@ -58,7 +70,7 @@ func TestProgressOfOldPods(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := w.Progress()
-		if len(p) != 1 || p[0].State != c.state || p[0].Certain != (c.state == status.StateFailed) {
+		if len(p) != 1 || p[0].State != c.state || p[0].Unsettled != c.unsettled || p[0].Certain != (c.state == status.StateFailed && !c.unsettled) {
 			t.Errorf("%s: %+v", name, p)
 		}
 		stop()

@@ -5,22 +5,28 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
-	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/status"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
-// asker asks the sidecars of Pods in turn, a few at a time, and keeps their last
-// answers. A Pod that changed is asked at once.
+// asker follows the sidecars of all Pods, each by one request that is answered when
+// there is something new, and keeps their last answers.
 type asker struct {
+	// interval is how long a sidecar is left alone that answers at once and says nothing
+	// new, as an older one does.
 	interval time.Duration
-	ask      func(context.Context, *corev1.Pod) (api.Status, error)
+	// follow waits for an answer that has another tag than the last one, and calls alive
+	// whenever it hears that there is none. Without a change it returns the same.
+	follow func(ctx context.Context, pod *corev1.Pod, tag string, alive func()) (s api.Status, changed bool, err error)
 	// changed is called when an answer says something new.
 	changed func()
 
@@ -29,38 +35,44 @@ type asker struct {
 	urgent chan struct{}
 }
 
+// answer is what is known of one Pod. The asker's lock is for all of it.
 type answer struct {
+	pod    *corev1.Pod
 	status api.Status
 	ok     bool
-	// missed counts tries without an answer, since one is no news.
+	// at is when the answer was last confirmed.
+	at time.Time
+	// missed counts tries without an answer.
 	missed int
-	next   time.Time
-	asking bool
+	// retry ends the pause after a try.
+	retry chan struct{}
+	stop  context.CancelFunc
 }
 
 const (
-	// A sidecar that restarts is silent for a second or two.
-	maxMissed = 3
-	// patience is how long an answer may take.
-	patience = 2 * time.Second
-	// seldom is how often a sidecar is asked at least that stays silent.
-	seldom = time.Minute
+	// patience is how long a sidecar may say nothing.
+	patience = 3 * time.Second
+	// soonest and seldom are how long a sidecar that does not answer is left alone at
+	// first and at most.
+	soonest = 250 * time.Millisecond
+	seldom  = time.Minute
+	// forgotten is when an answer is too old to say anything.
+	forgotten = 15 * time.Second
 )
 
-func newAsker(interval time.Duration, ask func(context.Context, *corev1.Pod) (api.Status, error)) *asker {
-	return &asker{interval: interval, ask: ask, known: map[types.UID]*answer{}, urgent: make(chan struct{}, 1), changed: func() {}}
+func newAsker(interval time.Duration, follow func(context.Context, *corev1.Pod, string, func()) (api.Status, bool, error)) *asker {
+	return &asker{interval: interval, follow: follow, known: map[types.UID]*answer{}, urgent: make(chan struct{}, 1), changed: func() {}}
 }
 
-// sidecars asks for their statuses. Each is asked so seldom that a connection
-// which is kept costs more than a new one.
-var sidecars = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+// sidecars asks for their statuses, over connections that are kept.
+var sidecars = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: 20 * time.Second, MaxResponseHeaderBytes: 16 << 10}}
 
-func askSidecar(ctx context.Context, pod *corev1.Pod) (api.Status, error) {
+func followSidecar(ctx context.Context, pod *corev1.Pod, tag string, alive func()) (api.Status, bool, error) {
 	addr, err := podAddress(pod)
 	if err != nil {
-		return api.Status{}, err
+		return api.Status{}, false, err
 	}
-	return api.Fetch(ctx, sidecars, addr)
+	return api.Follow(ctx, sidecars, addr, tag, alive)
 }
 
 func podAddress(pod *corev1.Pod) (netip.Addr, error) {
@@ -70,57 +82,61 @@ func podAddress(pod *corev1.Pod) (netip.Addr, error) {
 	return netip.ParseAddr(pod.Status.PodIP)
 }
 
-// hurry has a Pod asked at once.
+// hurry has a Pod asked at once, if its sidecar is left alone now.
 func (a *asker) hurry(pod *corev1.Pod) {
 	a.mu.Lock()
 	if k := a.known[pod.UID]; k != nil {
-		k.next = time.Time{}
+		k.pod = pod
+		poke(k.retry)
 	}
 	a.mu.Unlock()
+	poke(a.urgent)
+}
+
+func poke(c chan struct{}) {
 	select {
-	case a.urgent <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
 // answers are the last ones, by the name of the Pod's objects.
-func (a *asker) answers(pods []*corev1.Pod) map[string]api.Status {
+func (a *asker) answers(pods []*corev1.Pod, now time.Time) map[string]status.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := map[string]api.Status{}
+	out := map[string]status.Answer{}
 	for _, p := range pods {
-		if k := a.known[p.UID]; k != nil && k.ok && p.DeletionTimestamp == nil {
-			out[k.status.Pod] = k.status
+		k := a.known[p.UID]
+		if k == nil || !k.ok || p.DeletionTimestamp != nil || now.Sub(k.at) > forgotten {
+			continue
 		}
+		out[p.Labels[contract.LabelPod]] = status.Answer{Status: k.status, Age: now.Sub(k.at)}
 	}
 	return out
 }
 
-// atOnce bounds the requests that are under way to sidecars that answered last
-// time, and again those to sidecars that did not: the hundred of a lost worker
-// must not keep the others waiting.
-const atOnce = 8
+// applied are the digests of all links that sidecars have applied: another one tells of
+// an edit.
+func (a *asker) applied() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []string
+	for _, k := range a.known {
+		all = append(all, k.status.Pod+" "+k.status.Links)
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
 
+// run follows the Pods of the list until ctx ends.
 func (a *asker) run(ctx context.Context, list func() []*corev1.Pod) {
-	heard, silent := make(chan struct{}, atOnce), make(chan struct{}, atOnce)
+	var group sync.WaitGroup
+	defer group.Wait()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		due := a.due(list(), time.Now())
-		for _, pod := range due.silent {
-			select {
-			case silent <- struct{}{}:
-				a.begin(ctx, pod, silent)
-			default: // it is due the next time too
-			}
-		}
-		for _, pod := range due.heard {
-			select {
-			case heard <- struct{}{}:
-				a.begin(ctx, pod, heard)
-			case <-ctx.Done():
-				return
-			}
+		for _, k := range a.missing(ctx, list()) {
+			group.Go(func() { a.keep(k.ctx, k.answer) })
 		}
 		select {
 		case <-ctx.Done():
@@ -131,95 +147,86 @@ func (a *asker) run(ctx context.Context, list func() []*corev1.Pod) {
 	}
 }
 
-// duePods are Pods to be asked: that answered last time or are new, and that did
-// not answer.
-type duePods struct{ heard, silent []*corev1.Pod }
+// follower is an answer to be kept until ctx ends.
+type follower struct {
+	ctx    context.Context
+	answer *answer
+}
 
-// due picks the Pods to ask now and forgets those that are gone.
-func (a *asker) due(pods []*corev1.Pod, now time.Time) (out duePods) {
+// missing notes the Pods that are new and forgets those that are gone.
+func (a *asker) missing(ctx context.Context, pods []*corev1.Pod) (out []follower) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	there := make(map[types.UID]bool, len(pods))
 	for _, p := range pods {
-		there[p.UID] = true
-		k := a.known[p.UID]
-		if k == nil {
-			k = &answer{}
-			a.known[p.UID] = k
+		if p.Status.PodIP == "" || status.Ended(p) {
+			continue
 		}
-		switch {
-		case p.Status.PodIP == "" || k.asking || now.Before(k.next):
-		case k.missed > 0:
-			out.silent = append(out.silent, p)
-		default:
-			out.heard = append(out.heard, p)
+		there[p.UID] = true
+		if a.known[p.UID] == nil {
+			k := &answer{pod: p, retry: make(chan struct{}, 1)}
+			var own context.Context
+			own, k.stop = context.WithCancel(ctx)
+			a.known[p.UID] = k
+			out = append(out, follower{own, k})
 		}
 	}
-	for uid := range a.known {
+	for uid, k := range a.known {
 		if !there[uid] {
+			k.stop()
 			delete(a.known, uid)
 		}
 	}
-	// There may be more than slots: who has waited longest is first.
-	slices.SortFunc(out.silent, func(p, q *corev1.Pod) int { return a.known[p.UID].next.Compare(a.known[q.UID].next) })
 	return out
 }
 
-// begin asks one Pod, and frees its slot when it has answered.
-func (a *asker) begin(ctx context.Context, pod *corev1.Pod, slots chan struct{}) {
-	a.mu.Lock()
-	k := a.known[pod.UID]
-	k.asking, k.next = true, time.Now().Add(a.interval)
-	a.mu.Unlock()
-	go func() {
-		defer func() { <-slots }()
-		a.one(ctx, pod)
-	}()
+// keep follows one Pod.
+func (a *asker) keep(ctx context.Context, k *answer) {
+	defer k.stop()
+	for ctx.Err() == nil {
+		pause := a.one(ctx, k)
+		if pause == 0 {
+			continue
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-k.retry:
+		}
+		timer.Stop()
+	}
 }
 
-func (a *asker) one(ctx context.Context, pod *corev1.Pod) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	s, err := a.ask(ctx, pod)
+// one asks once, and returns how long to leave the sidecar alone.
+func (a *asker) one(ctx context.Context, k *answer) time.Duration {
 	a.mu.Lock()
-	k := a.known[pod.UID]
-	if k == nil {
-		a.mu.Unlock()
-		return
-	}
-	k.asking = false
-	news := false
-	if err == nil {
-		news = !k.ok || !reflect.DeepEqual(still(s), still(k.status))
-		k.status, k.ok, k.missed = s, true, 0
-	} else {
-		k.miss(a.interval)
-		news = k.missed == maxMissed && k.ok
-		k.ok = k.ok && !news
+	pod, tag := k.pod, ""
+	if k.ok {
+		tag = k.status.Tag()
 	}
 	a.mu.Unlock()
+	began := time.Now()
+	s, changed, err := a.follow(ctx, pod, tag, func() {
+		a.mu.Lock()
+		k.at = time.Now()
+		a.mu.Unlock()
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err != nil {
+		k.missed++
+		return min(soonest<<min(k.missed-1, 10), seldom)
+	}
+	k.missed, k.at = 0, time.Now()
+	if !changed {
+		return max(0, a.interval-time.Since(began))
+	}
+	news := !k.ok || s.Tag() != tag
+	k.status, k.ok = s, true
 	if news {
 		a.changed()
+		return 0
 	}
-}
-
-// miss notes that there was no answer; the more of them, the later the next try.
-func (k *answer) miss(interval time.Duration) {
-	k.missed++
-	if over := k.missed - maxMissed; over > 0 {
-		k.next = time.Now().Add(min(interval<<min(over, 10), seldom))
-	}
-}
-
-// still is a status without what changes all the time: a lab that carries traffic
-// is not news.
-func still(s api.Status) api.Status {
-	s.Fabric.Dropped, s.Mgmt = nil, nil
-	s.Fabric.Wires = slices.Clone(s.Fabric.Wires)
-	for i := range s.Fabric.Wires {
-		w := &s.Fabric.Wires[i]
-		w.RTT, w.Loss, w.Drops = 0, 0, nil
-		w.TxFrames, w.TxBytes, w.RxFrames, w.RxBytes = 0, 0, 0, 0
-	}
-	return s
+	return max(0, a.interval-time.Since(began)) // an older sidecar
 }

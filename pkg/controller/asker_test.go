@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -15,98 +16,139 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
-func TestAsker(t *testing.T) {
-	all := pods()[:1]
-	now := time.Now()
-	a := newAsker(time.Minute, nil)
-	if got := a.due(all, now); len(got.heard) != 1 {
-		t.Fatalf("a Pod that is new: %+v is due", got)
+// fakeSidecars answer as sidecars do, by the Pod's UID.
+type fakeSidecars struct {
+	mu     sync.Mutex
+	status map[types.UID]api.Status
+	// silent are those that say nothing; asked counts requests.
+	silent map[types.UID]bool
+	asked  map[types.UID]int
+}
+
+func newFakeSidecars(pods []*corev1.Pod) *fakeSidecars {
+	f := &fakeSidecars{status: map[types.UID]api.Status{}, silent: map[types.UID]bool{}, asked: map[types.UID]int{}}
+	for _, p := range pods {
+		f.status[p.UID] = api.Status{Pod: string(p.UID), Fabric: wire.Status{Wires: []wire.WireStatus{{ID: 1, Up: true, RTT: 1, TxBytes: 1}}}}
 	}
-	var fail bool
-	a.ask = func(context.Context, *corev1.Pod) (api.Status, error) {
-		if fail {
-			return api.Status{}, context.DeadlineExceeded
+	return f
+}
+
+func (f *fakeSidecars) set(uid types.UID, change func(*api.Status)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.status[uid]
+	s.Fabric.Wires = append([]wire.WireStatus(nil), s.Fabric.Wires...)
+	change(&s)
+	f.status[uid] = s
+}
+
+func (f *fakeSidecars) follow(ctx context.Context, p *corev1.Pod, tag string, alive func()) (api.Status, bool, error) {
+	f.mu.Lock()
+	f.asked[p.UID]++
+	f.mu.Unlock()
+	for began := time.Now(); ; {
+		f.mu.Lock()
+		s, silent := f.status[p.UID], f.silent[p.UID]
+		f.mu.Unlock()
+		switch {
+		case silent:
+			select {
+			case <-ctx.Done():
+			case <-time.After(patience):
+			}
+			return api.Status{}, false, errors.New("silent")
+		case s.Tag() != tag:
+			return s, true, nil
+		case time.Since(began) > api.HoldStatus:
+			return api.Status{}, false, nil
 		}
-		return api.Status{Pod: "r1"}, nil
-	}
-	news := 0
-	a.changed = func() { news++ }
-	for _, step := range []struct {
-		fail  bool
-		news  int
-		known int
-	}{
-		{true, 0, 0},               // no answer yet
-		{false, 1, 1},              // the first
-		{false, 1, 1},              // the same again
-		{true, 1, 1}, {true, 1, 1}, // one try or two without an answer are no news
-		{true, 2, 0}, {true, 2, 0}, // the third is, once
-		{false, 3, 1}, // and so is its return
-	} {
-		fail = step.fail
-		a.one(t.Context(), all[0])
-		if got := len(a.answers(all)); news != step.news || got != step.known {
-			t.Errorf("%+v: %d news, %d known", step, news, got)
+		select {
+		case <-ctx.Done():
+			return api.Status{}, false, ctx.Err()
+		case <-time.After(api.BeatStatus / 4):
 		}
-	}
-	k := a.known[all[0].UID]
-	k.next, k.asking = time.Time{}, true
-	if got := a.due(all, now); len(got.heard) != 0 {
-		t.Error("a Pod is asked twice at the same time")
-	}
-	k.asking, k.next = false, now.Add(time.Hour)
-	if got := a.due(all, now); len(got.heard) != 0 {
-		t.Error("a Pod is asked before its time")
-	}
-	if a.hurry(all[0]); len(a.due(all, now).heard) != 1 {
-		t.Error("a Pod that has changed waits its turn")
-	}
-	if a.due(nil, now); len(a.known) != 0 {
-		t.Error("a Pod that is gone is remembered")
-	}
-	noAddress := pods()[:1]
-	noAddress[0].Status.PodIP = ""
-	if got := a.due(noAddress, now); len(got.heard) != 0 {
-		t.Error("a Pod without an address is asked")
-	}
-	if got := a.due(all, now); len(got.heard) != 1 {
-		t.Error("it is not asked when it has one")
+		alive()
 	}
 }
 
-// What a lab does all the time is no news.
-func TestStill(t *testing.T) {
-	answer := func(change func(*wire.WireStatus)) api.Status {
-		s := api.Status{Pod: "r1", Mgmt: &api.Mgmt{}, Fabric: wire.Status{Wires: []wire.WireStatus{{ID: 1, Up: true, RTT: 1, TxBytes: 1}}}}
-		change(&s.Fabric.Wires[0])
-		return s
-	}
-	for name, c := range map[string]struct {
-		change func(*wire.WireStatus)
-		news   int
-	}{
-		"traffic":        {func(w *wire.WireStatus) { w.TxBytes, w.RxFrames = 99, 99 }, 0},
-		"round trip":     {func(w *wire.WireStatus) { w.RTT, w.Loss = 9, 0.1 }, 0},
-		"drops":          {func(w *wire.WireStatus) { w.Drops = map[string]uint64{"too-big": 1} }, 0},
-		"a link is down": {func(w *wire.WireStatus) { w.Up = false }, 1},
-		"its reason":     {func(w *wire.WireStatus) { w.Reason = "the far end is down" }, 1},
-		"its datapath":   {func(w *wire.WireStatus) { w.Datapath = wire.DatapathVXLAN }, 1},
-	} {
+// News of a sidecar come at once, what changes all the time is none, and an answer is
+// as old as its last confirmation.
+func TestAskerFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		all := pods()[:1]
-		now := answer(func(*wire.WireStatus) {})
-		a := newAsker(time.Minute, func(context.Context, *corev1.Pod) (api.Status, error) { return now, nil })
-		a.due(all, time.Now())
-		a.one(t.Context(), all[0])
+		uid := all[0].UID
+		f := newFakeSidecars(all)
+		a := newAsker(5*time.Second, f.follow)
 		news := 0
 		a.changed = func() { news++ }
-		now = answer(c.change)
-		a.one(t.Context(), all[0])
-		if news != c.news {
-			t.Errorf("%s: %d news, want %d", name, news, c.news)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { a.run(ctx, func() []*corev1.Pod { return all }); close(done) }()
+		time.Sleep(time.Second)
+		if news != 1 || len(a.answers(all, time.Now())) != 1 {
+			t.Fatalf("%d news of a new Pod", news)
 		}
-		if got := a.answers(all)["r1"].Fabric.Wires[0]; got.TxBytes != now.Fabric.Wires[0].TxBytes {
-			t.Errorf("%s: the answer that is kept is not the last one", name)
+		for name, c := range map[string]struct {
+			change func(*wire.WireStatus)
+			news   int
+		}{
+			"traffic":        {func(w *wire.WireStatus) { w.TxBytes, w.RxFrames = 99, 99 }, 0},
+			"round trip":     {func(w *wire.WireStatus) { w.RTT, w.Loss = 9, 0.1 }, 0},
+			"drops":          {func(w *wire.WireStatus) { w.Drops = map[string]uint64{"too-big": 1} }, 0},
+			"a link is down": {func(w *wire.WireStatus) { w.Up = false }, 1},
+			"its reason":     {func(w *wire.WireStatus) { w.Reason = "the far end is down" }, 1},
+			"its datapath":   {func(w *wire.WireStatus) { w.Datapath = wire.DatapathVXLAN }, 1},
+		} {
+			before := news
+			f.set(uid, func(s *api.Status) { c.change(&s.Fabric.Wires[0]) })
+			time.Sleep(time.Second)
+			if news-before != c.news {
+				t.Errorf("%s: %d news within a second, want %d", name, news-before, c.news)
+			}
 		}
+		before := f.asked[uid]
+		time.Sleep(10 * time.Minute)
+		if n := f.asked[uid] - before; n > 25 {
+			t.Errorf("a sidecar at rest is asked %d times in 10 minutes", n)
+		}
+		if age := a.answers(all, time.Now())["r1"].Age; age > fresh {
+			t.Errorf("the answer of a sidecar that is heard is %s old", age)
+		}
+		f.mu.Lock()
+		f.silent[uid] = true
+		f.mu.Unlock()
+		time.Sleep(forgotten / 2)
+		if got, ok := a.answers(all, time.Now())["r1"]; !ok || got.Age < forgotten/4 {
+			t.Errorf("a sidecar that is silent: %v, %s old", ok, got.Age)
+		}
+		time.Sleep(forgotten)
+		if n := len(a.answers(all, time.Now())); n != 0 {
+			t.Error("an answer is believed for ever")
+		}
+		stop()
+		<-done
+	})
+}
+
+const fresh = 2 * time.Second
+
+// What is gone is not followed, what has no address yet neither.
+func TestAskerFollowsThePodsThatAreThere(t *testing.T) {
+	a := newAsker(time.Second, nil)
+	all := pods()[:2]
+	if n := len(a.missing(t.Context(), all)); n != 2 {
+		t.Errorf("%d new Pods", n)
+	}
+	if n := len(a.missing(t.Context(), all)); n != 0 {
+		t.Errorf("%d Pods are followed twice", n)
+	}
+	gone := a.known[all[1].UID]
+	stopped := false
+	cancel := gone.stop
+	gone.stop = func() { stopped = true; cancel() }
+	all[0].Status.PodIP = ""
+	if a.missing(t.Context(), all[:1]); len(a.known) != 0 || !stopped {
+		t.Errorf("%d are followed", len(a.known))
 	}
 }
 
@@ -114,49 +156,44 @@ func TestStill(t *testing.T) {
 // waiting nor are asked as often.
 func TestSilentSidecars(t *testing.T) {
 	const dead, alive = 100, 20
-	var all []*corev1.Pod
-	silent := map[types.UID]bool{}
-	for i := range dead + alive {
-		p := pods()[0]
-		p.UID = types.UID(fmt.Sprint(i))
-		silent[p.UID] = i < dead
-		all = append(all, p)
-	}
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		asked := map[types.UID][]time.Time{}
-		a := newAsker(5*time.Second, func(ctx context.Context, p *corev1.Pod) (api.Status, error) {
-			mu.Lock()
-			asked[p.UID] = append(asked[p.UID], time.Now())
-			mu.Unlock()
-			if silent[p.UID] {
-				<-ctx.Done()
-				return api.Status{}, ctx.Err()
-			}
-			time.Sleep(5 * time.Millisecond)
-			return api.Status{Pod: string(p.UID)}, nil
-		})
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer stop()
-		// At first nobody knows which are silent.
-		known := time.Now().Add(dead / atOnce * patience).Add(a.interval)
-		a.run(ctx, func() []*corev1.Pod { return all })
-		time.Sleep(time.Second) // the last ones end
-		mu.Lock()
-		defer mu.Unlock()
-		for uid, times := range asked {
-			longest := time.Duration(0)
-			for i := 1; i < len(times); i++ {
-				if times[i].After(known) {
-					longest = max(longest, times[i].Sub(times[i-1]))
-				}
-			}
-			if !silent[uid] && longest > a.interval+time.Second {
-				t.Errorf("one that answers waited %s", longest)
-			}
-			if silent[uid] && (longest > 2*seldom || len(times) > 25) {
-				t.Errorf("one that is silent is asked %d times in 10 minutes, and waited %s", len(times), longest)
+		var all []*corev1.Pod
+		for i := range dead + alive {
+			p := pods()[0]
+			p.UID = types.UID(fmt.Sprint(i))
+			all = append(all, p)
+		}
+		f := newFakeSidecars(all)
+		for i := range dead {
+			f.silent[all[i].UID] = true
+		}
+		a := newAsker(5*time.Second, f.follow)
+		news := make(chan struct{}, 1000)
+		a.changed = func() { news <- struct{}{} }
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { a.run(ctx, func() []*corev1.Pod { return all }); close(done) }()
+		time.Sleep(time.Second)
+		if len(news) != alive {
+			t.Errorf("%d of %d that answer were heard within a second", len(news), alive)
+		}
+		time.Sleep(10 * time.Minute)
+		for i := range dead {
+			if n := f.asked[all[i].UID]; n > 25 {
+				t.Errorf("one that is silent is asked %d times in 10 minutes", n)
 			}
 		}
+		// A change of its Pod has it asked at once.
+		f.mu.Lock()
+		delete(f.silent, all[0].UID)
+		f.mu.Unlock()
+		before := len(news)
+		a.hurry(all[0])
+		time.Sleep(time.Second)
+		if len(news) != before+1 {
+			t.Error("a Pod that has changed waits its turn")
+		}
+		stop()
+		<-done
 	})
 }

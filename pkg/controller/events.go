@@ -61,7 +61,7 @@ func (e *eventWriter) tell(ctx context.Context, l status.Lab) error {
 	settled := map[string]bool{} // nodes whose links say something of the line
 	for _, n := range l.Nodes {
 		pods[n.Name] = n.Pod
-		settled[n.Name] = n.State == status.StateReady || n.State == status.StateBooting
+		settled[n.Name] = n.State == status.StateReady || n.State == status.StateBooting || n.State == status.StateDegraded
 	}
 	var errs []error
 	for _, n := range l.Nodes {
@@ -82,7 +82,7 @@ func (e *eventWriter) tell(ctx context.Context, l status.Lab) error {
 			errs = append(errs, e.write(ctx, pods[k.A.Node], corev1.EventTypeNormal, "LinkUp", fmt.Sprintf("link %s is up again", name)))
 			s.told = false
 		case !k.Up && s.seenUp && !s.told && settled[k.A.Node]:
-			errs = append(errs, e.write(ctx, pods[k.A.Node], corev1.EventTypeWarning, "LinkDown", fmt.Sprintf("link %s is down: %s", name, k.Reason)))
+			errs = append(errs, e.write(ctx, pods[k.A.Node], corev1.EventTypeWarning, "LinkDown", fmt.Sprintf("link %s is %s: %s", name, k.State, k.Reason)))
 			s.told = true
 		}
 		s.seenUp = s.seenUp || k.Up

@@ -8,7 +8,10 @@ import (
 )
 
 func link(l *status.Lab, up bool) *status.Lab {
-	l.Links[0].Up, l.Links[0].Reason = up, "r2 is not heard"
+	l.Links[0].Up, l.Links[0].State, l.Links[0].Reason = up, status.LinkUp, ""
+	if !up {
+		l.Links[0].State, l.Links[0].Reason = status.LinkDown, "r2 is not heard"
+	}
 	return l
 }
 

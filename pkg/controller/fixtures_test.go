@@ -55,7 +55,7 @@ func labOf(pods []*corev1.Pod) status.Lab {
 	l := status.Compute(status.Facts{Name: "demo", Namespace: namespace, Directory: directory(), Pods: pods})
 	for i := range len(names) - 1 {
 		l.Links = append(l.Links, status.Link{
-			A: status.End{Node: names[i], Interface: "eth2"}, B: status.End{Node: names[i+1], Interface: "eth1"}, Up: true,
+			A: status.End{Node: names[i], Interface: "eth2"}, B: status.End{Node: names[i+1], Interface: "eth1"}, Up: true, State: status.LinkUp,
 		})
 	}
 	l.Settle()

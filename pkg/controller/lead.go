@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
@@ -25,16 +26,21 @@ type controller struct {
 	leading atomic.Bool
 	metrics *metrics
 	asker   *asker
-	// pods and directory are the leader's.
-	pods      cache.Store
-	directory atomic.Pointer[contract.Directory]
+	// pods, deployments and directory are the leader's. Deployments tell a stopped node
+	// from one that has no Pod yet; without the right to see them there are none.
+	pods        cache.Store
+	deployments cache.Store
+	directory   atomic.Pointer[contract.Directory]
+	topology    atomic.Pointer[[]contract.TopologyLink]
+	// applied are the digests of the Pods' links when the topology was last read.
+	applied string
 }
 
 func newController(client kubernetes.Interface, o Options) *controller {
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Second
 	}
-	c := &controller{client: client, o: o, log: o.Log, asker: newAsker(o.Interval, askSidecar)}
+	c := &controller{client: client, o: o, log: o.Log, asker: newAsker(o.Interval, followSidecar)}
 	c.metrics = newMetrics(c)
 	return c
 }
@@ -43,13 +49,14 @@ func newController(client kubernetes.Interface, o Options) *controller {
 func (c *controller) look() status.Lab {
 	pods := listPods(c.pods)
 	d := c.directory.Load()
-	lab := status.Compute(status.Facts{Name: d.Lab, Namespace: c.o.Namespace, Directory: *d, Pods: pods, Sidecars: c.asker.answers(pods)})
+	lab := status.Compute(status.Facts{Name: d.Lab, Namespace: c.o.Namespace, Directory: *d, Links: *c.topology.Load(), Pods: pods, Deployments: listOf[appsv1.Deployment](c.deployments),
+		Sidecars: c.asker.answers(pods, time.Now()), Asked: true})
 	lab.Source = "controller"
 	return lab
 }
 
 // settle is how long changes are gathered before they are looked at.
-const settle = 300 * time.Millisecond
+const settle = 100 * time.Millisecond
 
 // again is how soon a write that failed is tried anew.
 const again = 3 * time.Second
@@ -77,6 +84,12 @@ func (c *controller) lead(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	deployments := factory.Apps().V1().Deployments().Informer()
+	if _, err := deployments.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { poke() }, UpdateFunc: func(any, any) { poke() }, DeleteFunc: func(any) { poke() },
+	}); err != nil {
+		return err
+	}
 	c.asker.changed = poke
 	factory.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
@@ -86,7 +99,7 @@ func (c *controller) lead(ctx context.Context) error {
 	if err := p.load(ctx); err != nil {
 		return err
 	}
-	c.pods = informer.GetStore()
+	c.pods, c.deployments = informer.GetStore(), deployments.GetStore()
 	if err := c.readDirectory(ctx); err != nil {
 		return err
 	}
@@ -95,9 +108,14 @@ func (c *controller) lead(ctx context.Context) error {
 	go c.asker.run(ctx, func() []*corev1.Pod { return listPods(c.pods) })
 	refresh := time.NewTicker(time.Minute)
 	defer refresh.Stop()
+	// What grows old changes by itself.
+	aging := time.NewTicker(time.Second)
+	defer aging.Stop()
 	for {
 		pods := listPods(c.pods)
-		if unknown(*c.directory.Load(), pods) {
+		// An edit of links shows in what the sidecars have applied.
+		if applied := c.asker.applied(); unknown(*c.directory.Load(), pods) || applied != c.applied {
+			c.applied = applied
 			c.refreshDirectory(ctx)
 		}
 		if err := p.publish(ctx, c.look(), pods); err != nil && ctx.Err() == nil {
@@ -111,6 +129,8 @@ func (c *controller) lead(ctx context.Context) error {
 		case <-refresh.C:
 			c.refreshDirectory(ctx)
 			continue
+		case <-aging.C:
+			continue
 		case <-changed:
 		}
 		select { // changes come in bursts
@@ -123,10 +143,16 @@ func (c *controller) lead(ctx context.Context) error {
 
 func (c *controller) readDirectory(ctx context.Context) error {
 	d, err := Directory(ctx, c.client, c.o.Namespace)
-	if err == nil {
-		c.directory.Store(&d)
+	if err != nil {
+		return err
 	}
-	return err
+	links, err := Topology(ctx, c.client, c.o.Namespace)
+	if err != nil {
+		return err
+	}
+	c.directory.Store(&d)
+	c.topology.Store(&links)
+	return nil
 }
 
 // refreshDirectory keeps the one that is known where it cannot be read.
@@ -136,11 +162,16 @@ func (c *controller) refreshDirectory(ctx context.Context) {
 	}
 }
 
-func listPods(store cache.Store) []*corev1.Pod {
+func listPods(store cache.Store) []*corev1.Pod { return listOf[corev1.Pod](store) }
+
+func listOf[T any](store cache.Store) []*T {
+	if store == nil {
+		return nil
+	}
 	list := store.List()
-	out := make([]*corev1.Pod, len(list))
+	out := make([]*T, len(list))
 	for i, o := range list {
-		out[i] = o.(*corev1.Pod)
+		out[i] = o.(*T)
 	}
 	return out
 }

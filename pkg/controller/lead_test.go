@@ -18,6 +18,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
+	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
@@ -38,12 +39,12 @@ func TestLead(t *testing.T) {
 	c := newController(client, Options{Namespace: namespace, Interval: 50 * time.Millisecond, Log: quiet()})
 	var mu sync.Mutex
 	asked := map[string]int{}
-	c.asker.ask = func(_ context.Context, p *corev1.Pod) (api.Status, error) {
+	c.asker.follow = func(_ context.Context, p *corev1.Pod, _ string, _ func()) (api.Status, bool, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		name := p.Labels[contract.LabelPod]
 		asked[name]++
-		return api.Status{Pod: name, Interfaces: []api.Interface{{Node: name, Name: "eth1", Kind: "host", State: api.StateMade}}}, nil
+		return api.Status{Pod: name, Interfaces: []api.Interface{{Node: name, Name: "eth1", Kind: "host", State: api.StateMade}}}, true, nil
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -144,11 +145,11 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("%+v: %d", step, got)
 		}
 	}
-	c.asker.due(all, time.Now())
-	c.asker.known["r1"].ok = true
+	c.asker.missing(t.Context(), all)
+	c.asker.known["r1"].ok, c.asker.known["r1"].at = true, time.Now()
 	c.asker.known["r1"].status = api.Status{Pod: "r1", Interfaces: []api.Interface{
 		{Node: "r1", Name: "eth2", Kind: "wire", Wire: 1, PeerNode: "r2", PeerInterface: "eth1", State: api.StateMade},
-	}}
+	}, Fabric: wire.Status{Wires: []wire.WireStatus{{ID: 1, Up: true}}}}
 	body := get(c.private(), "/metrics").Body.String()
 	for _, want := range []string{`c9s_node_state{node="r1",state="ready"} 1`, `c9s_link_up{a="r1:eth2",b="r2:eth1"} 1`} {
 		if !slices.Contains(strings.Split(body, "\n"), want) {

@@ -76,7 +76,8 @@ func (p *publisher) load(ctx context.Context) error {
 
 // publish writes the addresses, the status and events, as far as they are new.
 func (p *publisher) publish(ctx context.Context, l status.Lab, pods []*corev1.Pod) error {
-	return errors.Join(p.publishAddresses(ctx, l, pods), p.publishStatus(ctx, l), p.events.tell(ctx, l))
+	// Events wait for nothing: the other two keep their writes apart.
+	return errors.Join(p.events.tell(ctx, l), p.publishAddresses(ctx, l, pods), p.publishStatus(ctx, l))
 }
 
 // publishAddresses keeps the Pods' addresses in the directory. Pods whose

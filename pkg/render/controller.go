@@ -38,11 +38,15 @@ func (b *labBuilder) controllerRole() *rbacv1.Role {
 	for i := range contract.DirectoryParts {
 		read = append(read, contract.DirectoryName(i))
 	}
+	for i := range contract.TopologyParts {
+		read = append(read, contract.TopologyName(i))
+	}
 	return &rbacv1.Role{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
 		ObjectMeta: b.index.labMeta(contract.ControllerName, contract.ComponentController),
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read[:2], Verbs: []string{"update", "patch"}},
 			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},

@@ -41,6 +41,9 @@ func (b *labBuilder) labObjects() []manifest.Object {
 	for _, cm := range b.directory() {
 		add(manifest.GroupLab, cm)
 	}
+	for _, cm := range b.topology() {
+		add(manifest.GroupLab, cm)
+	}
 	for _, cm := range b.allocations() {
 		add(manifest.GroupLab, cm)
 	}

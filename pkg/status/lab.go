@@ -13,20 +13,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
 // Version names the shape of Lab in JSON.
 const Version = "c9s.dev/lab-status/v1"
 
-// The one word for a lab.
+// The one word for a lab. The first that fits is taken, so that it never contradicts
+// the lab's parts.
 const (
-	LabReady     = "ready"     // every node is ready and every link up
-	LabDeploying = "deploying" // some node is on its way
-	LabDegraded  = "degraded"  // all nodes run, and some link is down or some node unready
 	LabFailed    = "failed"    // some node will not get ready by itself
 	LabStopped   = "stopped"   // every node is stopped
+	LabDeploying = "deploying" // some node is on its way and was not ready yet, or its old Pod goes
+	LabDegraded  = "degraded"  // some node is degraded or stopped, or some link is not up
+	LabReady     = "ready"     // every node is ready and every link up
 )
 
 // Lab is the state of a whole lab.
@@ -38,7 +38,18 @@ type Lab struct {
 	// Source tells where the facts on links come from: "controller" or "pods".
 	Source string `json:"source,omitempty"`
 	Nodes  []Node `json:"nodes"`
-	Links  []Link `json:"links"`
+	// Links are all of the topology's.
+	Links []Link `json:"links"`
+	// Leftover are Pods of the lab that the topology has no more.
+	Leftover []Leftover `json:"leftover,omitempty"`
+}
+
+// Leftover is what a removed node left in the cluster.
+type Leftover struct {
+	// Nodes are as the topology wrote them; Pod is the name of the Pod's objects.
+	Nodes   string `json:"nodes,omitempty"`
+	Pod     string `json:"pod"`
+	PodName string `json:"podName,omitempty"`
 }
 
 // Node is the state of one node.
@@ -59,6 +70,12 @@ type Node struct {
 	// Service's own.
 	Exposed string    `json:"exposed,omitempty"`
 	Started time.Time `json:"started,omitzero"`
+	// Age is how old the sidecar's last answer is, in seconds; not set for a node whose
+	// sidecar has not answered.
+	Age *float64 `json:"ageSeconds,omitempty"`
+	// Mesh is up or down: the node's end of the management network; "" for a node
+	// without one.
+	Mesh string `json:"mesh,omitempty"`
 	// Commands are the topology's own, and those of the kind that have failed or
 	// still run.
 	Commands []Command `json:"commands,omitempty"`
@@ -78,35 +95,6 @@ type Command struct {
 	Output   string `json:"output,omitempty"`
 }
 
-// End is one end of a link.
-type End struct {
-	Node      string `json:"node"`
-	Interface string `json:"interface"`
-	// Known tells that its sidecar answers; without it the rest says nothing.
-	Known   bool   `json:"known"`
-	Carrier bool   `json:"carrier"`
-	State   string `json:"state,omitempty"`
-	Error   string `json:"error,omitempty"`
-}
-
-// Link is the state of one link.
-type Link struct {
-	// ID is the wire's number; 0 for a link that has no far end in the lab.
-	ID       lab.WireID `json:"id,omitempty"`
-	Kind     string     `json:"kind"`
-	A        End        `json:"a"`
-	B        End        `json:"b,omitzero"`
-	Up       bool       `json:"up"`
-	Reason   string     `json:"reason,omitempty"`
-	Datapath string     `json:"datapath,omitempty"`
-	RTT      float64    `json:"rttMs,omitempty"`
-	// Drops are frames that either end could not carry; frames that an
-	// impairment lost are not among them.
-	Drops   uint64 `json:"drops"`
-	TxBytes uint64 `json:"txBytes"` // from A to B
-	RxBytes uint64 `json:"rxBytes"`
-}
-
 // Facts are what Compute goes by.
 type Facts struct {
 	Name, Namespace string
@@ -119,13 +107,18 @@ type Facts struct {
 	Services    []*corev1.Service
 	// Events are warnings by the name of the Pod, the latest last.
 	Events map[string][]corev1.Event
-	// Sidecars are by the name of the Pod's objects.
-	Sidecars map[string]api.Status
+	// Links are the topology's; nil where the cluster has no list of them.
+	Links []contract.TopologyLink
+	// Sidecars are by the name of the Pod's objects. Asked tells that all of them were
+	// asked, so that one which is missing did not answer.
+	Sidecars map[string]Answer
+	Asked    bool
 }
 
 // Compute puts the facts together.
 func Compute(f Facts) Lab {
-	l := Lab{Version: Version, Name: f.Name, Namespace: f.Namespace, Nodes: []Node{}, Links: Links(f.Sidecars)}
+	f.Sidecars = ownWords(f.Directory, f.Sidecars)
+	l := Lab{Version: Version, Name: f.Name, Namespace: f.Namespace, Nodes: []Node{}, Links: Links(f.Links, f.Sidecars)}
 	pods := map[string]*corev1.Pod{}
 	for _, p := range f.Pods {
 		name := p.Labels[contract.LabelPod]
@@ -150,8 +143,51 @@ func Compute(f Facts) Lab {
 	for _, n := range f.Directory.Nodes {
 		l.Nodes = append(l.Nodes, node(f, n, deployments[n.Pod], pods[n.Pod], services[n.Name]))
 	}
-	l.State = verdict(l)
+	l.Leftover = leftover(f, pods, deployments)
+	l.Settle()
 	return l
+}
+
+// ownWords leaves out of sidecars' answers what they say of nodes that are not theirs.
+func ownWords(d contract.Directory, sidecars map[string]Answer) map[string]Answer {
+	pods := map[string]string{}
+	for _, n := range d.Nodes {
+		pods[n.Name] = n.Pod
+	}
+	out := make(map[string]Answer, len(sidecars))
+	for pod, a := range sidecars {
+		a.Status.Interfaces = slices.DeleteFunc(slices.Clone(a.Status.Interfaces), func(in api.Interface) bool { return pods[in.Node] != pod })
+		a.Status.Programs = slices.DeleteFunc(slices.Clone(a.Status.Programs), func(p api.Program) bool { return pods[p.Node] != pod })
+		out[pod] = a
+	}
+	return out
+}
+
+// leftover finds Deployments and Pods that belong to no node of the directory. One whose
+// Deployment is gone is about to go itself.
+func leftover(f Facts, pods map[string]*corev1.Pod, deployments map[string]*appsv1.Deployment) []Leftover {
+	known := map[string]bool{}
+	for _, n := range f.Directory.Nodes {
+		known[n.Pod] = true
+	}
+	var out []Leftover
+	for name, d := range deployments {
+		if known[name] || name == "" {
+			continue
+		}
+		left := Leftover{Nodes: d.Annotations[contract.AnnotationNodeName], Pod: name}
+		if p := pods[name]; p != nil {
+			left.PodName = p.Name
+		}
+		out = append(out, left)
+	}
+	for name, p := range pods {
+		if !known[name] && deployments[name] == nil && p.DeletionTimestamp == nil && !Ended(p) {
+			out = append(out, Leftover{Pod: name, PodName: p.Name})
+		}
+	}
+	slices.SortFunc(out, func(a, b Leftover) int { return strings.Compare(a.Pod, b.Pod) })
+	return out
 }
 
 // Newer prefers a Pod that is not going, and then the younger one.
@@ -198,9 +234,18 @@ func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.P
 			out.Image = c.Image
 		}
 	}
-	side, ok := f.Sidecars[n.Pod]
+	answer, ok := f.Sidecars[n.Pod]
+	out.heard(answer.Age, ok, f.Asked)
 	if !ok {
 		return out
+	}
+	side := answer.Status
+	out.Age = new(answer.Age.Seconds())
+	if m := side.Mgmt; m != nil {
+		out.Mesh = "down"
+		if m.Made {
+			out.Mesh = "up"
+		}
 	}
 	for _, program := range side.Programs {
 		if program.Node == n.Name {
@@ -210,10 +255,42 @@ func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.P
 	if out.Reason == "" && out.State == StateWiring {
 		out.Reason = side.StartupReason
 	}
-	if out.Reason == "" && out.State == StateBooting {
+	if out.Reason == "" && (out.State == StateBooting || out.State == StateDegraded) {
 		out.Reason = side.ReadyReason
 	}
+	if out.Reason == "" && out.State == StateDegraded {
+		out.Reason = unready(pod)
+	}
 	return out
+}
+
+// silentAfter is how long a sidecar may be silent before its node counts as degraded:
+// beside devices that boot an answer takes its time.
+const silentAfter = 5 * time.Second
+
+// heard makes a node degraded that is ready by its Pod's word, and whose sidecar is
+// silent, as on a worker that is cut off.
+func (n *Node) heard(age time.Duration, answered, asked bool) {
+	switch {
+	case n.State != StateReady || !asked:
+	case !answered:
+		n.State, n.Reason = StateDegraded, "its sidecar does not answer"
+	case age > silentAfter:
+		n.State, n.Reason = StateDegraded, "its sidecar is silent"
+	}
+}
+
+// unready is what the kubelet says of a Pod that is not ready any more.
+func unready(pod *corev1.Pod) string {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.RestartCount > 0 && !s.Ready {
+			return "its container " + s.Name + " was started again and is not ready yet"
+		}
+	}
+	if c := condition(pod, corev1.PodReady); c != nil {
+		return c.Message
+	}
+	return ""
 }
 
 // exposed is the address of a Service for people.
@@ -290,91 +367,52 @@ func verdict(l Lab) string {
 	for _, n := range l.Nodes {
 		count[n.State]++
 	}
-	total := len(l.Nodes)
+	ready, nodes := l.Ready()
+	up, links := l.LinksUp()
 	switch {
 	case count[StateFailed] > 0:
 		return LabFailed
-	case total > 0 && count[StateStopped] == total:
+	case nodes > 0 && count[StateStopped] == nodes:
 		return LabStopped
-	case count[StatePending]+count[StatePulling]+count[StatePreparing]+count[StateWiring]+count[StateStarting]+count[StateTerminating] > 0:
+	case ready+count[StateDegraded]+count[StateStopped] < nodes:
 		return LabDeploying
-	case count[StateBooting] > 0:
+	case ready < nodes || up < links:
 		return LabDegraded
-	}
-	for _, link := range l.Links {
-		if !link.Up {
-			return LabDegraded
-		}
 	}
 	return LabReady
 }
 
-// Links joins what the sidecars say of both ends.
-func Links(sidecars map[string]api.Status) []Link {
-	out := []Link{}
-	byID := map[lab.WireID]int{}
-	pods := make([]string, 0, len(sidecars))
-	for pod := range sidecars {
-		pods = append(pods, pod)
-	}
-	slices.Sort(pods)
-	for _, pod := range pods {
-		s := sidecars[pod]
-		wires := map[lab.WireID]int{}
-		for i := range s.Fabric.Wires {
-			wires[s.Fabric.Wires[i].ID] = i
-		}
-		for _, in := range s.Interfaces {
-			own := End{Node: in.Node, Interface: in.Name, Known: true, Carrier: in.Carrier, State: in.State, Error: in.Error}
-			if at, ok := byID[in.Wire]; ok && in.Wire != 0 {
-				out[at].join(own)
-				if i, ok := wires[in.Wire]; ok {
-					out[at].add(s.Fabric.Wires[i].Drops)
-				}
-				continue
-			}
-			link := Link{ID: in.Wire, Kind: in.Kind, A: own, B: End{Node: in.PeerNode, Interface: in.PeerInterface}}
-			link.Up, link.Reason = in.State != api.StateFailed && in.State != api.StateHeld, in.Error
-			if in.Kind == "local" {
-				link.Datapath = "kernel"
-			}
-			if i, ok := wires[in.Wire]; ok && in.Wire != 0 {
-				w := s.Fabric.Wires[i]
-				link.Up, link.Reason, link.Datapath, link.RTT = w.Up, w.Reason, w.Datapath, w.RTT
-				link.TxBytes, link.RxBytes = w.TxBytes, w.RxBytes
-				link.add(w.Drops)
-			}
-			if in.Wire != 0 {
-				byID[in.Wire] = len(out)
-			}
-			out = append(out, link)
+// Ready counts the nodes that are ready, of all.
+func (l Lab) Ready() (ready, all int) {
+	for _, n := range l.Nodes {
+		if n.State == StateReady {
+			ready++
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Link) int {
-		return strings.Compare(a.A.Node+"\x00"+a.A.Interface, b.A.Node+"\x00"+b.A.Interface)
-	})
-	return out
+	return ready, len(l.Nodes)
 }
 
-// join adds what the far end says of itself.
-func (l *Link) join(far End) {
-	l.B = far
-	if far.State == api.StateFailed || far.State == api.StateHeld {
-		l.Up, l.Reason = false, far.Error
-	}
-}
-
-// add counts drops, but for those that are wanted.
-func (l *Link) add(drops map[string]uint64) {
-	for reason, n := range drops {
-		if !strings.Contains(reason, "impair") {
-			l.Drops += n
+// LinksUp counts the links that are up, of all.
+func (l Lab) LinksUp() (up, all int) {
+	for _, k := range l.Links {
+		if k.State == LinkUp {
+			up++
 		}
 	}
+	return up, len(l.Links)
 }
 
-// Settle finds the lab's word again, after its links were set.
-func (l *Lab) Settle() { l.State = verdict(*l) }
+// Settle makes the links and the lab's word follow from the nodes.
+func (l *Lab) Settle() {
+	nodes := map[string]*Node{}
+	for i := range l.Nodes {
+		nodes[l.Nodes[i].Name] = &l.Nodes[i]
+	}
+	for i := range l.Links {
+		l.Links[i].place(nodes)
+	}
+	l.State = verdict(*l)
+}
 
 // Explain takes over what only the sidecars know of nodes, from an earlier report:
 // outcomes of commands, and why a node waits.
@@ -389,7 +427,10 @@ func (l *Lab) Explain(reported []Node) {
 		if r == nil || r.PodName != n.PodName {
 			continue
 		}
-		n.Commands = r.Commands
+		n.Commands, n.Age, n.Mesh = r.Commands, r.Age, r.Mesh
+		if r.State == StateDegraded && (r.Age == nil || *r.Age > silentAfter.Seconds()) && n.State == StateReady {
+			n.State = StateDegraded // it was asked, and this end was not
+		}
 		if n.Reason == "" && n.State == r.State {
 			n.Reason = r.Reason
 		}

@@ -45,14 +45,14 @@ func TestCompute(t *testing.T) {
 		Deployments: []*appsv1.Deployment{deployment(1)},
 		Pods:        []*corev1.Pod{r1, old},
 		Services:    []*corev1.Service{nodeService("r1-wire", "R1", "r1", "frr"), balanced, nodeService("edge", "R1", "r1", "frr")},
-		Sidecars: map[string]api.Status{"r1": {Programs: []api.Program{{Node: "R1", Result: contract.Result{Steps: []contract.StepResult{
+		Sidecars: map[string]Answer{"r1": {Status: api.Status{Programs: []api.Program{{Node: "R1", Result: contract.Result{Steps: []contract.StepResult{
 			{Index: 0}, {Index: 1, ExitCode: 2, Output: " no such file\n"}, {Index: 2, Running: true}, {Index: 3, Name: "hostname", User: true, Output: "R1\n"},
-		}}}}}},
+		}}}}}}},
 	})
 	want := []Node{
 		{
 			Name: "R1", Kind: "frr", Image: "frr:1", State: StateReady, Worker: "n1", Pod: "r1", PodName: "r1-1", Exposed: "192.0.2.9",
-			IPv4: netip.MustParseAddr("172.20.20.2"), Started: started.Time, Source: "topo.clab.yml:7",
+			IPv4: netip.MustParseAddr("172.20.20.2"), Started: started.Time, Source: "topo.clab.yml:7", Age: new(0.0),
 			Commands: []Command{{Step: 2, ExitCode: 2, Output: "no such file"}, {Step: 3, Running: true}, {Step: 4, Command: "hostname", User: true, Output: "R1"}},
 		},
 		{Name: "R2", Pod: "r2", State: StatePending},
@@ -95,7 +95,7 @@ func TestReasonsOfTheSidecar(t *testing.T) {
 	got := Compute(Facts{
 		Directory: contract.Directory{Nodes: []contract.DirectoryNode{{Name: "R1", Pod: "r1"}, {Name: "R2", Pod: "r2"}}},
 		Pods:      []*corev1.Pod{wiring, booting},
-		Sidecars:  map[string]api.Status{"r1": {StartupReason: "waits for R2"}, "r2": {ReadyReason: "R3 is not heard"}},
+		Sidecars:  map[string]Answer{"r1": {Status: api.Status{StartupReason: "waits for R2"}}, "r2": {Status: api.Status{ReadyReason: "R3 is not heard"}}},
 	})
 	for i, want := range []string{"waits for R2", "R3 is not heard"} {
 		if got.Nodes[i].Reason != want {
@@ -125,21 +125,25 @@ func TestExposed(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	up, down := Link{Up: true}, Link{}
+	up, down, unknown := Link{State: LinkUp}, Link{State: LinkDown}, Link{State: LinkUnknown}
 	for name, c := range map[string]struct {
 		states []State
 		links  []Link
 		want   string
 	}{
-		"all ready":               {[]State{StateReady, StateReady}, []Link{up}, LabReady},
-		"a link down":             {[]State{StateReady, StateReady}, []Link{up, down}, LabDegraded},
-		"a node boots":            {[]State{StateReady, StateBooting}, []Link{up}, LabDegraded},
-		"a node is wired":         {[]State{StateBooting, StateWiring}, nil, LabDeploying},
-		"an old Pod goes":         {[]State{StateReady, StateTerminating}, []Link{down}, LabDeploying},
-		"a node failed":           {[]State{StateFailed, StatePending}, nil, LabFailed},
-		"stopped":                 {[]State{StateStopped, StateStopped}, []Link{down}, LabStopped},
-		"one stopped, a link too": {[]State{StateReady, StateStopped}, []Link{down}, LabDegraded},
-		"one stopped, no link":    {[]State{StateReady, StateStopped}, nil, LabReady},
+		"all ready":             {[]State{StateReady, StateReady}, []Link{up}, LabReady},
+		"no node":               {nil, nil, LabReady},
+		"a link down":           {[]State{StateReady, StateReady}, []Link{up, down}, LabDegraded},
+		"a link unknown":        {[]State{StateReady, StateReady}, []Link{up, unknown}, LabDegraded},
+		"a link degraded":       {[]State{StateReady, StateReady}, []Link{{State: LinkDegraded}}, LabDegraded},
+		"a node degraded":       {[]State{StateReady, StateDegraded}, []Link{up}, LabDegraded},
+		"a node boots":          {[]State{StateReady, StateBooting}, []Link{up}, LabDeploying},
+		"a node is wired":       {[]State{StateBooting, StateWiring}, nil, LabDeploying},
+		"an old Pod goes":       {[]State{StateReady, StateTerminating}, []Link{down}, LabDeploying},
+		"a node failed":         {[]State{StateFailed, StatePending}, nil, LabFailed},
+		"stopped":               {[]State{StateStopped, StateStopped}, []Link{down}, LabStopped},
+		"one stopped, no link":  {[]State{StateReady, StateStopped}, nil, LabDegraded},
+		"one stopped, one goes": {[]State{StateStopped, StateTerminating}, nil, LabDeploying},
 	} {
 		l := Lab{Links: c.links}
 		for _, s := range c.states {

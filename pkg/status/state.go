@@ -26,6 +26,7 @@ const (
 	StateStarting    State = "starting"    // the device's image is fetched, its container made
 	StateBooting     State = "booting"     // the device runs, and is not ready
 	StateReady       State = "ready"       // device and wires are
+	StateDegraded    State = "degraded"    // it was ready, and its device, a wire or its sidecar is not now
 	StateTerminating State = "terminating" // the old Pod goes
 	StateFailed      State = "failed"      // it will not get further by itself
 )
@@ -198,9 +199,31 @@ func (p *Progress) containers(pod *corev1.Pod) {
 	if running && len(pod.Status.ContainerStatuses) > 0 {
 		p.State = StateBooting
 	}
-	if c := condition(pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue {
+	switch c := condition(pod, corev1.PodReady); {
+	case c != nil && c.Status == corev1.ConditionTrue:
 		p.State = StateReady
+	case wasReady(pod):
+		p.State = StateDegraded
 	}
+}
+
+// wasReady reports whether a Pod that is not ready was so before. Its condition Ready is
+// false from the beginning; a later change means that it was true in between.
+func wasReady(pod *corev1.Pod) bool {
+	ready := condition(pod, corev1.PodReady)
+	if ready == nil || ready.Status == corev1.ConditionTrue || ready.LastTransitionTime.IsZero() {
+		return false
+	}
+	changed := ready.LastTransitionTime
+	if c := condition(pod, corev1.PodInitialized); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.Before(&changed) {
+		return true
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if r := s.State.Running; r != nil && !r.StartedAt.IsZero() && r.StartedAt.Before(&changed) {
+			return true
+		}
+	}
+	return false
 }
 
 // crashLoop is the kubelet's word for a container that ends again and again; crashes is

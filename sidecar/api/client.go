@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -12,11 +11,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/c9s-lab/c9s/internal/foreign"
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
-
-// maxStatus bounds what is read of a status, in bytes.
-const maxStatus = 16 << 20
 
 // Fetch asks the sidecar at an address for its status.
 func Fetch(ctx context.Context, client *http.Client, at netip.Addr) (Status, error) {
@@ -29,7 +26,7 @@ func Fetch(ctx context.Context, client *http.Client, at netip.Addr) (Status, err
 	if resp.StatusCode != http.StatusOK {
 		return s, fmt.Errorf("status of the sidecar at %s: it answers %s", at, resp.Status)
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatus)).Decode(&s); err != nil {
+	if err := read(resp.Body, &s); err != nil {
 		return s, fmt.Errorf("status of the sidecar at %s: %w", at, err)
 	}
 	return s, nil
@@ -60,6 +57,15 @@ func Lives(ctx context.Context, client *http.Client, at netip.Addr) (bool, error
 	}
 	resp.Body.Close()
 	return resp.StatusCode == http.StatusOK, nil
+}
+
+// read decodes a status, or what is one perhaps.
+func read(body io.Reader, into any) error {
+	data, err := foreign.Read(body, foreign.MaxStatus)
+	if err != nil {
+		return err
+	}
+	return foreign.JSON(data, foreign.MaxElements, into)
 }
 
 // Over asks the sidecar at an address whether a stage of one of its nodes is over.

@@ -17,6 +17,17 @@ const Version = "c9s.dev/status/v1"
 // answer that is not 200, in case it becomes 200.
 const QueryWait = "wait"
 
+// QuerySince is the Tag of the Status that the client of PathStatus has: the answer is
+// held until there is another one, for HoldStatus at most. A byte of white space every
+// BeatStatus tells that there is none yet; "null" is the answer at the end.
+const QuerySince = "since"
+
+// The times of a held answer.
+const (
+	HoldStatus = 30 * time.Second
+	BeatStatus = time.Second
+)
+
 // The paths of the HTTP server.
 const (
 	// PathStartup answers 200 as soon as devices may start.

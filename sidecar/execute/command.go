@@ -36,7 +36,7 @@ func (r *runner) command(ctx context.Context, index int, run contract.Run) error
 		return err
 	}
 	ended := make(chan error, 1)
-	go func() {
+	r.left.Go(func() {
 		err := waitError(cmd.Wait())
 		res := contract.StepResult{Index: index, ExitCode: cmd.ProcessState.ExitCode(), Output: output.String()}
 		if err != nil {
@@ -44,7 +44,7 @@ func (r *runner) command(ctx context.Context, index int, run contract.Run) error
 		}
 		r.results.set(res)
 		ended <- err
-	}()
+	})
 	if run.Detach {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -88,6 +89,8 @@ type runner struct {
 	stages   string
 	sidecar  *http.Client
 	results  *recorder
+	// left are commands that were left to themselves.
+	left sync.WaitGroup
 }
 
 func newRunner(o Options, p *contract.Program) *runner {
@@ -114,11 +117,30 @@ func (r *runner) run(ctx context.Context) error {
 			return fmt.Errorf("step %d %s: %w", i+1, s.Name, err)
 		}
 		if ctx.Err() != nil {
+			r.results.abandon("the helper was ended while it ran")
 			return ctx.Err()
 		}
 	}
 	r.results.finish()
-	return nil
+	if r.program.Strict { // the hook waits for this process
+		r.results.abandon("it still ran when the program ended, and nobody waits for its end")
+		return nil
+	}
+	return r.stay(ctx)
+}
+
+// stay waits for the commands that were left to themselves: only their parent learns
+// how they end, and reads what they write.
+func (r *runner) stay(ctx context.Context) error {
+	all := make(chan struct{})
+	go func() { r.left.Wait(); close(all) }()
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		r.results.abandon("the helper was ended while it ran")
+		return ctx.Err()
+	}
 }
 
 func (r *runner) step(ctx context.Context, i int, s contract.Step) error {

@@ -128,9 +128,9 @@ func TestCommandThatTakesItsTime(t *testing.T) {
 		contract.Step{Run: sh("sleep 600 & echo server started")}, // a child keeps the streams
 	)
 	o.Patience = 10 * time.Second // the last step takes one
-	if err := Main(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	ended := make(chan error, 1)
+	go func() { ended <- Main(t.Context(), o) }()
+	n.until(func(r contract.Result) bool { return r.Done })
 	r := n.result()
 	if !r.Steps[0].Running || !strings.Contains(r.Steps[0].Error, "still running after 10s") || !r.Steps[1].Running {
 		t.Errorf("%+v", r.Steps[:2])
@@ -141,14 +141,56 @@ func TestCommandThatTakesItsTime(t *testing.T) {
 	if err := os.WriteFile(gate, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(time.Minute)
-	for i := 0; i < 2; {
-		if s := n.result().Steps[i]; !s.Running && s.Output == "late\n" && s.Error == "" {
-			i++
-		} else if time.Now().After(deadline) {
-			t.Fatalf("never reported: %+v", s)
+	// The helper ends with the last of them: what has ended is never said to run.
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range n.result().Steps[:2] {
+		if s.Running || s.Output != "late\n" || s.Error != "" {
+			t.Errorf("%+v", s)
 		}
-		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// until waits until the result is as wanted.
+func (n node) until(ok func(contract.Result) bool) {
+	n.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		data, err := os.ReadFile(filepath.Join(n.dir, contract.RunDir, contract.ResultFile))
+		var r contract.Result
+		if err == nil && json.Unmarshal(data, &r) == nil && ok(r) {
+			return
+		}
+		if time.Now().After(deadline) {
+			n.Fatalf("the result stays %s, %v", data, err)
+		}
+	}
+}
+
+// A helper that is ended, or that the hook waits for, leaves no step running in its report.
+func TestNothingIsLeftRunning(t *testing.T) {
+	t.Parallel()
+	forever := contract.Step{Run: &contract.Run{Argv: []string{"/bin/sh", "-c", "exec sleep 600"}, Detach: true}}
+	for name, c := range map[string]struct {
+		strict bool
+		why    string
+	}{
+		"ended":  {false, "the helper was ended"},
+		"strict": {true, "nobody waits"},
+	} {
+		n, o := newNode(t, c.strict, forever, contract.Step{Run: sh("echo after")})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- Main(ctx, o) }()
+		n.until(func(r contract.Result) bool { return r.Done })
+		if !c.strict {
+			cancel()
+		}
+		<-ended
+		cancel()
+		if s := n.result().Steps[0]; s.Running || s.ExitCode == 0 || !strings.Contains(s.Error, c.why) {
+			t.Errorf("%s: %+v", name, s)
+		}
 	}
 }
 

@@ -24,6 +24,8 @@ type recorder struct {
 	steps []contract.Step
 	mu    sync.Mutex
 	r     contract.Result
+	// closed is set when nobody is left to report.
+	closed bool
 }
 
 func newRecorder(file string, steps []contract.Step) *recorder {
@@ -70,6 +72,20 @@ func (rec *recorder) finish() {
 	rec.write()
 }
 
+// abandon says of steps that still run why nobody will report their end. Nothing is
+// reported after it.
+func (rec *recorder) abandon(why string) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	for i := range rec.r.Steps {
+		if s := &rec.r.Steps[i]; s.Running {
+			s.Running, s.ExitCode, s.Error = false, max(s.ExitCode, 1), why
+		}
+	}
+	rec.write()
+	rec.closed = true
+}
+
 func (rec *recorder) save() {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -79,6 +95,9 @@ func (rec *recorder) save() {
 // write replaces the file. Results are a report, not the work: where they cannot
 // be written, the program goes on.
 func (rec *recorder) write() {
+	if rec.closed {
+		return
+	}
 	if data, err := json.Marshal(rec.r); err == nil {
 		_ = report(rec.file, data)
 	}

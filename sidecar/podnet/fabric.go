@@ -53,6 +53,9 @@ func wires(ifaces []contract.Interface, states []link.State) []wire.Wire {
 			w.ID, w.PeerPod, w.Datapath, w.Impairment = f.Wire.ID, f.Wire.PeerPod, f.Wire.Datapath, f.Wire.Impairment
 		case f.Local != nil && link.Impaired(f, want) && link.First(f):
 			peer := want[link.Key{Node: f.Local.PeerNode, Name: f.Local.PeerInterface}.String()]
+			if peer == nil || peer.Local == nil {
+				continue // a list that is half edited
+			}
 			other := legs[link.KeyOf(peer)]
 			if other.Leg == "" {
 				continue

@@ -63,10 +63,12 @@ func TestResultsAreOfTheProgram(t *testing.T) {
 func FuzzLinks(f *testing.F) {
 	f.Add([]byte(`{"version":"c9s.dev/links/v1","pod":"r1","mgmt":{"interface":"eth0","ipv4":"172.20.20.2/24"},"interfaces":[
 		{"name":"eth1","node":"r1","wire":{"id":1,"peerPod":"r2","peerNode":"r2","peerInterface":"eth1","datapath":"auto"}},
-		{"name":"eth2","node":"r1","local":{"id":2,"peerNode":"r1","peerInterface":"eth3","impairment":{"lossPercent":1}}},
+		{"name":"eth2","node":"r1","local":{"id":2,"peerNode":"r1","peerInterface":"eth3","impairment":{"loss":1}}},
 		{"name":"eth3","node":"r1","local":{"id":2,"peerNode":"r1","peerInterface":"eth2"}},
 		{"name":"eth4","node":"r1","mgmtNet":{"hostInterface":"x"}},{"name":"eth5","node":"r1","dummy":true}]}`))
-	f.Add([]byte(`{"version":"c9s.dev/links/v1","interfaces":[{"local":{"impairment":{"lossPercent":1}}},{}]}`))
+	f.Add([]byte(`{"version":"c9s.dev/links/v1","interfaces":[
+		{"name":"eth2","node":"r1","local":{"id":2,"peerNode":"r1","peerInterface":"eth3","impairment":{"loss":1}}},{"name":"eth3","node":"r1"}]}`))
+	f.Add([]byte(`{"version":"c9s.dev/links/v1","interfaces":[{"local":{"impairment":{"loss":1}}},{}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		doc, err := parseLinks(data)
 		if err != nil {

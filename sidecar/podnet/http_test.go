@@ -3,12 +3,15 @@ package podnet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,5 +214,41 @@ func TestStatusIsLookedAtOncePerMoment(t *testing.T) {
 	group.Wait()
 	if n, most := looks.Load(), int32(time.Since(began)/moments)+1; n > most {
 		t.Errorf("%d looks, want at most %d", n, most)
+	}
+}
+
+// A client that follows the status hears that there is no news, and the news when it
+// comes; a client that says what it has not gets what there is.
+func TestStatusIsFollowed(t *testing.T) {
+	s := &sidecar{cfg: Config{Log: slog.New(slog.DiscardHandler)}}
+	d := admission(func(netip.Addr) bool { return false })
+	server := newServer(s.handler())
+	server.ReadTimeout = 100 * time.Millisecond // shorter than the answer is held
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.10", strconv.Itoa(contract.StatusPort)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve(d.Listener(l)) }()
+	t.Cleanup(func() { server.Close() })
+	at := netip.MustParseAddr("127.0.0.10")
+	first, changed, err := api.Follow(t.Context(), nil, at, "", func() {})
+	if err != nil || !changed || first.Version != api.Version {
+		t.Fatalf("%+v %v %v", first, changed, err)
+	}
+	client := &http.Client{}
+	var once sync.Once
+	second, changed, err := api.Follow(t.Context(), client, at, first.Tag(), func() {
+		once.Do(func() {
+			s.note(errors.New("something went wrong"))
+			s.news.tell()
+		})
+	})
+	if err != nil || !changed || second.LastError != "something went wrong" {
+		t.Errorf("%+v %v %v", second, changed, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, changed, err = api.Follow(ctx, client, at, second.Tag(), cancel)
+	if err == nil || changed {
+		t.Errorf("after the end of its context: %v %v", changed, err)
 	}
 }

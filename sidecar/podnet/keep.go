@@ -97,6 +97,7 @@ func (s *sidecar) startFabric(ctx context.Context, key []byte, group *sync.WaitG
 				return
 			case <-f.Changes():
 				s.sessionsChanged()
+				s.news.tell()
 			}
 		}
 	})

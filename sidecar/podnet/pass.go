@@ -56,6 +56,7 @@ func (s *sidecar) pass(ctx context.Context) error {
 	s.mu.Lock()
 	s.now = v
 	s.mu.Unlock()
+	s.news.tell()
 	return joined
 }
 

@@ -71,6 +71,7 @@ type sidecar struct {
 	gate   *gate
 	man    *contract.Manifest
 	said   said
+	news   news
 	failed error
 	when   time.Time
 }

@@ -3,9 +3,12 @@ package podnet
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
 // said is the last answer to PathStatus. It serves all questions of a moment, so that
@@ -34,8 +37,81 @@ func (c *said) get(look func() any) []byte {
 	return c.text
 }
 
-func (s *sidecar) serveStatus(w http.ResponseWriter, _ *http.Request) {
+func (s *sidecar) serveStatus(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Query().Has(api.QuerySince) {
+		s.holdStatus(w, r)
+		return
+	}
 	// A client that went away is the only failure.
 	_, _ = w.Write(s.said.get(func() any { return s.status() }))
+}
+
+// lookEvery is how often a held answer looks for news, besides when the fabric or a pass
+// has some: a program's result is a file that the device writes.
+const lookEvery = 300 * time.Millisecond
+
+// holdStatus answers when there is a status with another tag than the client's.
+func (s *sidecar) holdStatus(w http.ResponseWriter, r *http.Request) {
+	since := r.URL.Query().Get(api.QuerySince)
+	control := http.NewResponseController(w)
+	// The time to read a request is over long before its answer.
+	if err := control.SetReadDeadline(time.Time{}); err != nil {
+		return
+	}
+	began, beat := time.Now(), time.Now()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		news := s.news.wait()
+		// Each write has its own time: the whole answer takes longer than the server allows.
+		if err := control.SetWriteDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			return
+		}
+		if now := s.status(); now.Tag() != since {
+			_ = json.NewEncoder(w).Encode(now)
+			return
+		}
+		if time.Since(began) > api.HoldStatus {
+			_, _ = io.WriteString(w, "null\n")
+			return
+		}
+		if time.Since(beat) > api.BeatStatus-lookEvery/2 {
+			beat = time.Now()
+			if _, err := io.WriteString(w, " "); err != nil || control.Flush() != nil {
+				return
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-news:
+		case <-look.C:
+		}
+	}
+}
+
+// news wakes all who wait for some.
+type news struct {
+	mu sync.Mutex
+	c  chan struct{}
+}
+
+// wait returns a channel that is closed by the next tell.
+func (n *news) wait() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.c == nil {
+		n.c = make(chan struct{})
+	}
+	return n.c
+}
+
+func (n *news) tell() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.c != nil {
+		close(n.c)
+		n.c = nil
+	}
 }

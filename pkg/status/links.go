@@ -1,0 +1,341 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/wire"
+	"github.com/c9s-lab/c9s/sidecar/api"
+)
+
+// LinkState is the one word for a link.
+type LinkState string
+
+// The states of a link.
+const (
+	LinkUp       LinkState = "up"       // both ends have their cable plugged in
+	LinkDegraded LinkState = "degraded" // the ends disagree: it is up at one of them
+	LinkDown     LinkState = "down"     // an end says so, or its node does not run
+	LinkUnknown  LinkState = "unknown"  // no sidecar of its ends answers
+)
+
+// fresh is how old an answer may be that counts as one of now.
+const fresh = 2 * time.Second
+
+// Link is the state of one link.
+type Link struct {
+	// ID is the wire's number; 0 for a link that has no far end in the lab.
+	ID    lab.WireID `json:"id,omitempty"`
+	Kind  string     `json:"kind"`
+	A     End        `json:"a"`
+	B     End        `json:"b,omitzero"`
+	State LinkState  `json:"state"`
+	// Up is State in short.
+	Up     bool   `json:"up"`
+	Reason string `json:"reason,omitempty"`
+	// Age is how old the answers are that State goes by, in seconds.
+	Age      float64 `json:"ageSeconds,omitempty"`
+	Datapath string  `json:"datapath,omitempty"`
+	RTT      float64 `json:"rttMs,omitempty"`
+	// Drops are frames that either end could not carry; frames that an
+	// impairment lost are not among them.
+	Drops   uint64 `json:"drops"`
+	TxBytes uint64 `json:"txBytes"` // from A to B
+	RxBytes uint64 `json:"rxBytes"`
+}
+
+// End is one end of a link.
+type End struct {
+	Node      string `json:"node"`
+	Interface string `json:"interface"`
+	// Known tells that its sidecar answers; without it the rest says nothing.
+	Known   bool   `json:"known"`
+	Carrier bool   `json:"carrier"`
+	State   string `json:"state,omitempty"`
+	Error   string `json:"error,omitempty"`
+	// Impairment is what the end does to the frames that it sends; nil for none.
+	Impairment *contract.Impairment `json:"impairment,omitempty"`
+}
+
+// Answer is what a sidecar said of its Pod.
+type Answer struct {
+	Status api.Status
+	// Age is how long ago it was confirmed.
+	Age time.Duration
+}
+
+// sighting is what is seen of one end of a link.
+type sighting struct {
+	in   api.Interface
+	wire *wire.WireStatus
+	age  time.Duration
+}
+
+type endKey struct{ node, name string }
+
+// sightings are what all sidecars say of their interfaces.
+func sightings(sidecars map[string]Answer) map[endKey]sighting {
+	out := map[endKey]sighting{}
+	for _, a := range sidecars {
+		wires := map[lab.WireID]*wire.WireStatus{}
+		for i := range a.Status.Fabric.Wires {
+			wires[a.Status.Fabric.Wires[i].ID] = &a.Status.Fabric.Wires[i]
+		}
+		for _, in := range a.Status.Interfaces {
+			s := sighting{in: in, age: a.Age}
+			if in.Wire != 0 {
+				s.wire = wires[in.Wire]
+			}
+			out[endKey{in.Node, in.Name}] = s
+		}
+	}
+	return out
+}
+
+// Links holds every wanted link against what is seen of it. Without a list of what is
+// wanted, as of a lab that an older c9s rendered, what the sidecars say is the list.
+func Links(wanted []contract.TopologyLink, sidecars map[string]Answer) []Link {
+	seen := sightings(sidecars)
+	if wanted == nil {
+		wanted = told(seen)
+	}
+	out := make([]Link, 0, len(wanted))
+	for _, w := range wanted {
+		out = append(out, joined(w, seen))
+	}
+	return out
+}
+
+// Adopt holds every wanted link against what was reported of it. Without a list of what
+// is wanted the report is the list.
+func Adopt(wanted []contract.TopologyLink, reported []Link) []Link {
+	if wanted == nil {
+		return reported
+	}
+	type key struct {
+		id   lab.WireID
+		a, b endKey
+	}
+	of := func(l Link) key {
+		return key{l.ID, endKey{l.A.Node, l.A.Interface}, endKey{l.B.Node, l.B.Interface}}
+	}
+	by := map[key]Link{}
+	for _, l := range reported {
+		by[of(l)] = l
+	}
+	out := make([]Link, 0, len(wanted))
+	for _, w := range wanted {
+		l := joined(w, nil)
+		if r, ok := by[of(l)]; ok {
+			l = r
+		} else {
+			l.Reason = "it is new, and nobody has reported on it yet"
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// told is the list of links that sidecars speak of.
+func told(seen map[endKey]sighting) []contract.TopologyLink {
+	var out []contract.TopologyLink
+	ids := map[lab.WireID]bool{}
+	keys := make([]endKey, 0, len(seen))
+	for k := range seen {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b endKey) int { return strings.Compare(a.node+"\x00"+a.name, b.node+"\x00"+b.name) })
+	for _, k := range keys {
+		in := seen[k].in
+		if in.Wire != 0 && ids[in.Wire] {
+			continue
+		}
+		ids[in.Wire] = true
+		w := contract.TopologyLink{ID: in.Wire, Kind: in.Kind, A: contract.TopologyEnd{Node: in.Node, Interface: in.Name}}
+		if in.PeerNode != "" {
+			w.B = &contract.TopologyEnd{Node: in.PeerNode, Interface: in.PeerInterface}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// joined is one wanted link as it is seen.
+func joined(w contract.TopologyLink, seen map[endKey]sighting) Link {
+	l := Link{ID: w.ID, Kind: w.Kind}
+	var ends []sighting
+	look := func(e contract.TopologyEnd) End {
+		out := End{Node: e.Node, Interface: e.Interface, Impairment: e.Impairment}
+		s, ok := seen[endKey{e.Node, e.Interface}]
+		if !ok || s.in.Wire != w.ID { // what a sidecar has not yet taken over says nothing of this link
+			return out
+		}
+		ends = append(ends, s)
+		out.Known, out.Carrier, out.State, out.Error = true, s.in.Carrier, s.in.State, s.in.Error
+		if s.wire != nil && s.in.Kind == "wire" {
+			out.Impairment = s.wire.Impairment
+		}
+		return out
+	}
+	l.A = look(w.A)
+	if w.B != nil {
+		l.B = look(*w.B)
+	}
+	l.measure(ends)
+	l.State, l.Reason, l.Age = judge(w, ends)
+	l.settle()
+	return l
+}
+
+// measure takes the figures of a link: of both ends, the first one's direction.
+func (l *Link) measure(ends []sighting) {
+	if l.Kind == "local" {
+		l.Datapath = "kernel"
+	}
+	for i, s := range ends {
+		if s.wire == nil {
+			continue
+		}
+		for reason, n := range s.wire.Drops {
+			if !strings.Contains(reason, "impair") {
+				l.Drops += n
+			}
+		}
+		first := i == 0
+		if first {
+			l.Datapath, l.RTT = s.wire.Datapath, s.wire.RTT
+			l.TxBytes, l.RxBytes = s.wire.TxBytes, s.wire.RxBytes
+			if s.in.Node != l.A.Node || s.in.Name != l.A.Interface {
+				l.TxBytes, l.RxBytes = s.wire.RxBytes, s.wire.TxBytes
+			}
+		}
+	}
+}
+
+// judge is the state of a link by what is seen of its ends, why, and how old in seconds
+// that is. Where one end is seen now, an old answer of the other does not count: the one
+// hears its peer.
+func judge(w contract.TopologyLink, ends []sighting) (state LinkState, reason string, age float64) {
+	ends = slices.Clone(ends)
+	if slices.ContainsFunc(ends, func(s sighting) bool { return s.age <= fresh }) {
+		ends = slices.DeleteFunc(ends, func(s sighting) bool { return s.age > fresh })
+	}
+	if len(ends) == 0 {
+		return LinkUnknown, "no sidecar of its ends has answered", 0
+	}
+	up, reasons := 0, []string{}
+	for _, s := range ends {
+		age = max(age, s.age.Seconds())
+		if ok, why := s.up(w); ok {
+			up++
+		} else if why != "" {
+			reasons = append(reasons, why)
+		}
+	}
+	switch {
+	case up == len(ends):
+		return LinkUp, "", age
+	case len(reasons) > 0:
+		reason = reasons[0]
+	}
+	// A link whose one end holds it back, or could not be made, is down at both.
+	broken := slices.ContainsFunc(ends, func(s sighting) bool { return s.in.State == api.StateFailed || s.in.State == api.StateHeld })
+	if up > 0 && !broken {
+		return LinkDegraded, reason, age
+	}
+	return LinkDown, reason, age
+}
+
+// up reports whether an end's sidecar says that the link is up, and if not why.
+func (s sighting) up(w contract.TopologyLink) (bool, string) {
+	switch {
+	case s.in.State == api.StateFailed || s.in.State == api.StateHeld:
+		return false, s.in.Error
+	case s.wire != nil:
+		return s.wire.Up, s.wire.Reason
+	case w.Kind == "wire":
+		return false, "its wire has not started"
+	case w.Kind == "local" && s.in.State == api.StateMade && !s.in.Carrier:
+		return false, "an end of it is shut down"
+	}
+	return true, ""
+}
+
+// settle makes Up and the words of an impairment follow from the rest.
+func (l *Link) settle() {
+	l.Up = l.State == LinkUp
+	if i := l.Impairments(); l.Reason == "" && l.Up && i != "" {
+		l.Reason = "impaired: " + i
+	}
+}
+
+// Impairments are the link's, in words, "" for none.
+func (l Link) Impairments() string {
+	a, b := Impairment(l.A.Impairment), Impairment(l.B.Impairment)
+	switch {
+	case a == "" && b == "":
+		return ""
+	case a == b:
+		return a
+	}
+	var parts []string
+	if a != "" {
+		parts = append(parts, "from "+l.A.Node+" "+a)
+	}
+	if b != "" {
+		parts = append(parts, "from "+l.B.Node+" "+b)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Impairment is an impairment in words, "" for none.
+func Impairment(i *contract.Impairment) string {
+	if i == nil {
+		return ""
+	}
+	var parts []string
+	number := func(n float64) string { return strconv.FormatFloat(n, 'g', 4, 64) }
+	for _, p := range []struct {
+		name  string
+		value float64
+		unit  string
+	}{
+		{"delay", i.DelayMS, "ms"}, {"jitter", i.JitterMS, "ms"}, {"loss", i.Loss, "%"}, {"corruption", i.Corruption, "%"},
+		{"duplication", i.Duplication, "%"}, {"reordering", i.Reordering, "%"}, {"rate", float64(i.RateKbit), "kbit/s"},
+	} {
+		if p.value != 0 {
+			parts = append(parts, p.name+" "+number(p.value)+p.unit)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// place sets what follows for a link from the states of its nodes: a node without a
+// running sidecar has no link that is up, whatever was heard of it before.
+func (l *Link) place(nodes map[string]*Node) {
+	for _, e := range []*End{&l.A, &l.B} {
+		n := nodes[e.Node]
+		if n == nil || !n.State.wireless() {
+			continue
+		}
+		*e = End{Node: e.Node, Interface: e.Interface, Impairment: e.Impairment}
+		l.State, l.Age = LinkDown, 0
+		l.Reason = fmt.Sprintf("node %s is %s", e.Node, n.State)
+		l.RTT = 0
+	}
+	l.settle()
+}
+
+// wireless reports whether a node in this state has no sidecar that keeps its links.
+func (s State) wireless() bool {
+	switch s {
+	case StateStopped, StatePending, StatePulling, StatePreparing, StateTerminating:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,32 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Still is a status without what changes all the time: a lab that carries traffic is
+// not news.
+func (s Status) Still() Status {
+	s.Fabric.Dropped, s.Mgmt, s.LastErrorAt = nil, nil, time.Time{}
+	s.Fabric.Wires = slices.Clone(s.Fabric.Wires)
+	for i := range s.Fabric.Wires {
+		w := &s.Fabric.Wires[i]
+		w.RTT, w.Loss, w.Drops = 0, 0, nil
+		w.TxFrames, w.TxBytes, w.RxFrames, w.RxBytes = 0, 0, 0, 0
+	}
+	return s
+}
+
+// Tag tells one Still status from another.
+func (s Status) Tag() string {
+	data, err := json.Marshal(s.Still())
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:12])
+}
