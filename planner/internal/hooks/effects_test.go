@@ -72,6 +72,7 @@ func TestNoEffects(t *testing.T) {
 			t.Errorf("%s: %v", k.Name, err)
 		}
 	}
+	p.Close()
 	after := state(t)
 	// What others do on this machine at the same time comes and goes.
 	for end := time.Now().Add(30 * time.Second); !slices.Equal(after, before) && time.Now().Before(end); after = state(t) {

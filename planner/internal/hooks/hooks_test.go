@@ -53,7 +53,7 @@ func raw(t testing.TB) *plan.Hooks {
 }
 
 // planner plans as c9s does.
-func planner(t testing.TB) plan.Planner {
+func planner(t testing.TB) *plan.Auto {
 	t.Helper()
 	h := plan.NewHooks(programPath(t))
 	t.Cleanup(func() { h.Close() })
@@ -363,7 +363,9 @@ func TestNothingIsLeft(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	l := compileLab(t, one("ceos", ""), nil)
-	planWith(t, raw(t), l, "n1")
+	h := raw(t)
+	planWith(t, h, l, "n1")
+	h.Close()
 	left, err := os.ReadDir(tmp)
 	if err != nil {
 		t.Fatal(err)

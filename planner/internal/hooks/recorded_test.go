@@ -112,7 +112,7 @@ func planRecorded(t *testing.T, kind string, r *recorded) *plan.Plan {
 	text := fmt.Sprintf("name: t\ntopology:\n  nodes:\n    n1: {kind: %s, image: '%s'%s}\n    peer: {kind: linux, image: a}\n  links:\n%s", kind, image, extra, links)
 	l := compileLab(t, text, map[string]string{"lic": "a licence"})
 	l.Node("n1").Index = 0 // the record's: its place among the names
-	return planOf(t, l, "n1")
+	return planWith(t, raw(t), l, "n1")
 }
 
 // notFacts are variables that c9s sets otherwise on purpose, or that hold a MAC
