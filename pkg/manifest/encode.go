@@ -21,8 +21,10 @@ import (
 // first, every other key in alphabetical order; without status and without the
 // empty structs and null times that the API's Go types write for nothing.
 //
-// It reads the types' json tags as encoding/json does. That package cannot sort
-// keys, and sorting its output afterwards takes three times as long.
+// It reads the types' json tags as encoding/json does. That package cannot sort the
+// keys of structs, and decoding and encoding its output again takes nine times as long:
+// 2.2 seconds of processor time for a lab of 1,000 nodes, and 0.25 with this file
+// (BenchmarkYAML of pkg/render).
 func encode(obj runtime.Object) ([]byte, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return encodeMap(nil, u.Object, true)
@@ -41,15 +43,15 @@ func encode(obj runtime.Object) ([]byte, error) {
 	return bytes.Clone(data), nil
 }
 
-// scratches are buffers to write in before the size is known.
+// scratches are buffers for output of unknown size.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-// structType is what encode knows about a struct: its fields, flattened, sorted.
+// structType describes a struct for encode: its fields, flattened and sorted.
 type structType struct {
 	fields []structField
 	// top is fields in the order of a whole object.
 	top []structField
-	// marshals tells that the type writes its JSON itself.
+	// marshals means that the type implements json.Marshaler.
 	marshals bool
 }
 
@@ -59,8 +61,7 @@ type structField struct {
 	key                 string
 	index               []int
 	omitEmpty, omitZero bool
-	// plain tells that the field is a struct itself, which says nothing when it
-	// is empty.
+	// plain means that the field is a struct, which is left out if it is empty.
 	plain bool
 }
 
@@ -108,7 +109,7 @@ func collectFields(t reflect.Type, index []int) []structField {
 	return out
 }
 
-// topKeys orders the keys of a whole object: what names it comes first.
+// topKeys orders the keys of a whole object: apiVersion, kind and metadata come first.
 func topKeys(a, b string) int {
 	return cmp.Or(topRank(a)-topRank(b), strings.Compare(a, b))
 }

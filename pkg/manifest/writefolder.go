@@ -16,12 +16,13 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// FolderResult tells what WriteFolder did, by sorted path.
+// FolderResult lists the files of a WriteFolder by what became of them, sorted.
 type FolderResult struct {
 	Written, Unchanged, Removed []string
 }
 
-// ForeignFileError says that files are in the way which c9s did not write.
+// ForeignFileError reports files that c9s did not write at the paths of files that it
+// would write.
 type ForeignFileError struct {
 	Dir   string
 	Files []string
@@ -32,12 +33,11 @@ func (e *ForeignFileError) Error() string {
 		e.Dir, strings.Join(e.Files, ", "))
 }
 
-// WriteFolder makes dir hold files. A file of an earlier render is replaced,
-// whatever was done to it since, or removed if it is no longer wanted; one with
-// the same contents is not touched. Files that c9s did not write stay as they
-// are, and where one has the path of a wanted file, nothing at all is written and
-// the error is a *ForeignFileError. Nothing outside dir is ever written, whatever
-// symbolic links dir has.
+// WriteFolder writes files into dir. It replaces the files of an earlier render, edited
+// or not, and removes those that are no longer wanted; it does not touch a file with
+// the same contents. Files that c9s did not write stay as they are. If one of them has
+// the path of a wanted file, WriteFolder writes nothing and returns a
+// *ForeignFileError. It never writes outside dir, whatever symbolic links dir has.
 func WriteFolder(dir string, files map[string][]byte) (FolderResult, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return FolderResult{}, fmt.Errorf("making the output folder: %w", err)
@@ -104,14 +104,14 @@ func (w *folderWriter) write() (FolderResult, error) {
 	return result, w.writeManifest()
 }
 
-// ours tells whether c9s wrote the file: the manifest says so, or its first line.
+// ours reports whether c9s wrote the file: the list says so, or its first line.
 func (w *folderWriter) ours(name string, have []byte) bool {
 	_, listed := w.before[name]
 	return listed || bytes.HasPrefix(have, []byte(fileHeader))
 }
 
-// replace writes beside the file and renames, so that a reader, or a crash, never
-// meets half a file.
+// replace writes a temporary file and renames it, so that a reader never sees half a
+// file, not even after a crash.
 func (w *folderWriter) replace(name string, data []byte) error {
 	mode, folderMode := fs.FileMode(0o644), fs.FileMode(0o755)
 	if secretFile(name) {
@@ -133,8 +133,8 @@ func (w *folderWriter) replace(name string, data []byte) error {
 	return nil
 }
 
-// remove deletes a file of an earlier render, and its folder once that is empty.
-// A file that somebody has put in its place stays.
+// remove deletes a file of an earlier render, and its folder if that is empty. It keeps
+// a file that somebody put in its place.
 func (w *folderWriter) remove(name string) (bool, error) {
 	have, err := w.root.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +150,7 @@ func (w *folderWriter) remove(name string) (bool, error) {
 		return false, fmt.Errorf("removing %s from %s: %w", name, w.dir, err)
 	}
 	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
-		if w.root.Remove(folder) != nil { // as long as there is something in it
+		if w.root.Remove(folder) != nil { // the folder is not empty
 			break
 		}
 	}
