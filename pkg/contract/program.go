@@ -72,17 +72,20 @@ type Step struct {
 
 // Run runs a command and waits for it to end.
 type Run struct {
-	Argv   []string `json:"argv"`
-	Input  string   `json:"input,omitempty"`
-	Detach bool     `json:"detach,omitempty"`
+	Argv []string `json:"argv"`
+	// Input is passed on standard input.
+	Input string `json:"input,omitempty"`
+	// Detach does not wait for the end.
+	Detach bool `json:"detach,omitempty"`
 }
 
 // Wait repeats a command until its output is as expected.
 type Wait struct {
 	Argv []string `json:"argv"`
 	// Contains must occur in standard output; if empty, exit code 0 is enough.
-	Contains    string `json:"contains,omitempty"`
-	EmptyStderr bool   `json:"emptyStderr,omitempty"`
+	Contains string `json:"contains,omitempty"`
+	// EmptyStderr requires that the command writes nothing to standard error.
+	EmptyStderr bool `json:"emptyStderr,omitempty"`
 	// IntervalSeconds between tries; TimeoutSeconds in all, 0 for no end.
 	IntervalSeconds int `json:"intervalSeconds"`
 	TimeoutSeconds  int `json:"timeoutSeconds,omitempty"`

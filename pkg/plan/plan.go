@@ -5,6 +5,7 @@ package plan
 import (
 	"context"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
@@ -148,26 +149,12 @@ type Step struct {
 	CLI   *CLIStep   `json:"cli,omitempty"`
 }
 
-// RunStep runs a command to its end.
-type RunStep struct {
-	Argv []string `json:"argv"`
-	// Input is given on standard input.
-	Input string `json:"input,omitempty"`
-	// Detach does not wait for the end.
-	Detach bool `json:"detach,omitempty"`
-}
-
-// WaitStep repeats a command until it answers as expected.
-type WaitStep struct {
-	Argv []string `json:"argv"`
-	// Contains must be in standard output; "" means that exit code 0 is enough.
-	Contains string `json:"contains,omitempty"`
-	// EmptyStderr demands that nothing was written to standard error.
-	EmptyStderr bool `json:"emptyStderr,omitempty"`
-	// IntervalSeconds between tries; TimeoutSeconds in all, 0 for no end.
-	IntervalSeconds int `json:"intervalSeconds"`
-	TimeoutSeconds  int `json:"timeoutSeconds,omitempty"`
-}
+// What a step runs is what the exec helper reads, from the plan to the device.
+type (
+	RunStep  = contract.Run
+	WaitStep = contract.Wait
+	CLIStep  = contract.CLI
+)
 
 // WriteStep writes a file inside the container.
 type WriteStep struct {
@@ -175,13 +162,6 @@ type WriteStep struct {
 	Mode    uint32       `json:"mode"`
 	Content []byte       `json:"content,omitempty"`
 	Ref     *lab.FileRef `json:"ref,omitempty"`
-}
-
-// CLIStep types lines into an interactive program on a terminal.
-type CLIStep struct {
-	// Argv starts the program: ["Cli"].
-	Argv  []string `json:"argv"`
-	Lines []string `json:"lines"`
 }
 
 // Readiness is a command or Docker's healthcheck.

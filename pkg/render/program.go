@@ -164,19 +164,14 @@ func (b *programBuilder) steps(user bool) {
 }
 
 func (b *programBuilder) step(s plan.Step) contract.Step {
-	out := contract.Step{Name: s.Name, User: s.User}
-	switch {
-	case s.Run != nil:
-		out.Run = &contract.Run{Argv: s.Run.Argv, Input: s.Run.Input, Detach: s.Run.Detach}
-	case s.Wait != nil:
-		out.Wait = &contract.Wait{
-			Argv: s.Wait.Argv, Contains: s.Wait.Contains, EmptyStderr: s.Wait.EmptyStderr,
-			IntervalSeconds: max(s.Wait.IntervalSeconds, 1), TimeoutSeconds: s.Wait.TimeoutSeconds,
-		}
-	case s.Write != nil:
+	out := contract.Step{Name: s.Name, User: s.User, Run: s.Run, CLI: s.CLI}
+	if s.Wait != nil {
+		wait := *s.Wait
+		wait.IntervalSeconds = max(wait.IntervalSeconds, 1)
+		out.Wait = &wait
+	}
+	if s.Write != nil {
 		out.Write = b.write(s.Write)
-	case s.CLI != nil:
-		out.CLI = &contract.CLI{Argv: s.CLI.Argv, Lines: s.CLI.Lines}
 	}
 	return out
 }
