@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
@@ -40,7 +41,7 @@ func checkDoc(t *testing.T, name, want string) {
 func TestTopologyPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# The topology file\n\n" + generated)
-	fmt.Fprintf(&b, "Every field of containerlab %s's topology file, and what c9s does with it. `c9s explain FIELD`\nsays the same. *accepted* fields are read and have no effect, and one warning says so.\n\n", ContainerlabVersion)
+	fmt.Fprintf(&b, "Every field of containerlab %s's topology file, and what c9s does with it. `c9s explain FIELD`\nsays the same. *accepted* fields are read and have no effect, and one warning says so.\n\n", kinds.ContainerlabVersion)
 	b.WriteString("`node.` stands for an entry of `topology.nodes`, `groups` and `kinds`, and for `topology.defaults`;\n`link.` for an entry of `topology.links`.\n\n")
 	b.WriteString("| field | here | in containerlab | in c9s |\n|---|---|---|---|\n")
 	for _, f := range topology.Vocabulary() {

@@ -13,9 +13,6 @@ import (
 // Version is c9s' own version; the build sets it.
 var Version = "dev"
 
-// ContainerlabVersion is the containerlab whose vocabulary and kinds c9s knows.
-const ContainerlabVersion = "0.79.0"
-
 // defaultImage is the image that the Pods of this version use.
 func defaultImage() string { return "ghcr.io/c9s-lab/c9s:" + Version }
 
@@ -42,7 +39,7 @@ func newVersion(world IO) *cobra.Command {
 				Image        string `json:"image"`
 				Go           string `json:"go"`
 				Platform     string `json:"platform"`
-			}{Version, ContainerlabVersion, planner.Name(), defaultImage(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			}{Version, kinds.ContainerlabVersion, planner.Name(), defaultImage(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			switch output {
 			case "json":
 				return fail(printJSON(world.Out, info))

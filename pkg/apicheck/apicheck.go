@@ -1,3 +1,4 @@
+// Package apicheck applies the rules of the API server to objects, offline.
 package apicheck
 
 import (

@@ -13,9 +13,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
-// defaultLinkMTU is containerlab's MTU for links, in bytes.
-const defaultLinkMTU = 9500
-
 // vxlanPort is containerlab's default UDP port for VXLAN links.
 const vxlanPort = 14789
 
@@ -62,7 +59,7 @@ func (c *compiler) compileLink(l *topology.Link) (*lab.Link, bool) {
 
 func (c *compiler) defaultMTU(out *lab.Link) {
 	if out.MTU == 0 {
-		out.MTU = defaultLinkMTU
+		out.MTU = lab.DefaultLinkMTU
 	}
 }
 

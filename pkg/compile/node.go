@@ -300,7 +300,7 @@ func (c *compiler) compileExec(n *node) {
 // compilePorts reads the ports of the first level that has any.
 func (c *compiler) compilePorts(n *node) {
 	for _, s := range n.res.firstList(func(d *topology.NodeDef) topology.List { return d.Ports }) {
-		ports, err := ParsePort(s.Value)
+		ports, err := lab.ParsePort(s.Value)
 		if err != nil {
 			c.diags.Errorf(CodeBadPort, s.Pos, "write it as Docker does: 80, 8080:80, 127.0.0.1:8080:80/tcp, 5000-5010:5000-5010", "port %q: %v", s.Value, err)
 			continue

@@ -30,6 +30,9 @@ type (
 	Impairment = contract.Impairment
 )
 
+// DefaultLinkMTU is containerlab's MTU for links, in bytes.
+const DefaultLinkMTU = 9500
+
 // Link is one resolved link.
 type Link struct {
 	Type LinkType `json:"type"`

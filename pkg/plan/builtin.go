@@ -12,7 +12,7 @@ import (
 
 // BuiltinName is the Name of the built-in planner: the containerlab release whose
 // kinds the catalogue describes.
-const BuiltinName = "builtin/0.79.0"
+const BuiltinName = "builtin/" + kinds.ContainerlabVersion
 
 // Builtin plans from the kind catalogue alone, without touching anything.
 type Builtin struct {

@@ -18,7 +18,7 @@ func endpointData(l *lab.Lab, n *lab.Node) []EndpointData {
 		}
 		x.Number = firstNumber(e.Interface)
 		x.Slot, x.Port = x.Number/4, x.Number%4
-		if e.Link >= 0 && e.Link < len(l.Links) && l.Links[e.Link].MTU != defaultLinkMTU {
+		if e.Link >= 0 && e.Link < len(l.Links) && l.Links[e.Link].MTU != lab.DefaultLinkMTU {
 			x.MTU = l.Links[e.Link].MTU
 		}
 		out[i] = x

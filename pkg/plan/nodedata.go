@@ -99,9 +99,6 @@ type EndpointData struct {
 	MTU int
 }
 
-// defaultLinkMTU is containerlab's, in bytes.
-const defaultLinkMTU = 9500
-
 func newNodeData(d *draft) *NodeData {
 	n, l := d.node, d.lab
 	out := &NodeData{

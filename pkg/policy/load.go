@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/topology"
@@ -292,7 +291,7 @@ func (s *Set) check(key string) error {
 			return fmt.Errorf("expose.type %q is not ClusterIP, LoadBalancer, NodePort, Headless or None", s.Expose.Type)
 		}
 		for _, port := range s.Expose.Ports {
-			if _, err := compile.ParsePort(port.String()); err != nil {
+			if _, err := lab.ParsePort(port.String()); err != nil {
 				return fmt.Errorf("expose.ports: port %q: %v", port.String(), err)
 			}
 		}
@@ -360,7 +359,7 @@ func checkToleration(t corev1.Toleration) error {
 func (e *Expose) resolved() *lab.Expose {
 	out := &lab.Expose{Type: e.Type, UseMgmtAddress: e.UseMgmtAddress}
 	for _, port := range e.Ports {
-		ports, _ := compile.ParsePort(port.String()) // checked when the file was read
+		ports, _ := lab.ParsePort(port.String()) // checked when the file was read
 		for _, p := range ports {
 			p.Host = 0
 			out.Ports = append(out.Ports, p)

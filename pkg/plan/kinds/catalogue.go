@@ -25,7 +25,11 @@ type Catalogue struct {
 	templates []fs.FS
 }
 
-// Builtin is the catalogue that c9s comes with: the kinds of containerlab 0.79.0.
+// ContainerlabVersion is the version of containerlab that c9s follows: its topology
+// fields and its kinds. planner/go.mod requires the same.
+const ContainerlabVersion = "0.79.0"
+
+// Builtin returns the catalogue that c9s comes with: the kinds of ContainerlabVersion.
 // It is parsed at the first call.
 var Builtin = sync.OnceValue(func() *Catalogue {
 	c, problems := load(nil, builtinData(), "")

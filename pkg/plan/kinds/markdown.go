@@ -17,8 +17,8 @@ func Markdown(c *Catalogue) []byte {
 	var b strings.Builder
 	b.WriteString("# Kinds\n\n<!-- Written from the catalogue by: go test ./pkg/plan/kinds -update -->\n\n")
 	kinds := c.All()
-	fmt.Fprintf(&b, "c9s knows the %d kinds of containerlab 0.79.0 under their %d names. What each does is data: one file a kind\n"+
-		"under `pkg/plan/kinds/data`. [plan.md](plan.md) tells what becomes of it.\n\n", len(kinds), len(c.Names()))
+	fmt.Fprintf(&b, "c9s knows the %d kinds of containerlab %s under their %d names. What each does is data: one file a kind\n"+
+		"under `pkg/plan/kinds/data`. [plan.md](plan.md) tells what becomes of it.\n\n", len(kinds), ContainerlabVersion, len(c.Names()))
 	b.WriteString("| kind | also called | what it is | runs | login | startup-config | licence |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s | %s | %s |\n", k.Name, strings.ToLower(k.Name), strings.Join(k.Aliases, ", "),

@@ -1,4 +1,4 @@
-package compile
+package lab
 
 import (
 	"errors"
@@ -6,14 +6,12 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-
-	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
 // ParsePort reads one published port in Docker's syntax, [[ip:]host:]container[/protocol],
 // where host and container may be ranges of the same length. It returns one port
 // per container port.
-func ParsePort(text string) ([]lab.Port, error) {
+func ParsePort(text string) ([]Port, error) {
 	rest, protocol, _ := strings.Cut(text, "/")
 	if protocol == "" {
 		protocol = "tcp"
@@ -40,9 +38,9 @@ func ParsePort(text string) ([]lab.Port, error) {
 			return nil, errors.New("the two ranges differ in length")
 		}
 	}
-	out := make([]lab.Port, 0, last-first+1)
+	out := make([]Port, 0, last-first+1)
 	for p := first; p <= last; p++ {
-		port := lab.Port{Container: uint16(p), Protocol: protocol}
+		port := Port{Container: uint16(p), Protocol: protocol}
 		if hostFirst != 0 {
 			port.Host = uint16(hostFirst + p - first)
 		}
