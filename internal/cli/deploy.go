@@ -13,6 +13,9 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
+	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/render"
 )
 
@@ -101,7 +104,7 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 		return nil, err
 	}
 	defer func() { c.source.Close() }()
-	if c.lab == nil || hasErrors(c.diags) {
+	if c.Lab == nil || hasErrors(c.Diags) {
 		_, diags, err := f.renderLab(ctx, world, c, rules, render.Options{}, nil)
 		if err != nil {
 			return nil, err
@@ -112,11 +115,11 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if err != nil {
 		return nil, err
 	}
-	existing, err := client.Existing(ctx, c.lab.Namespace)
+	existing, err := client.Existing(ctx, c.Lab.Namespace)
 	if err != nil {
 		return nil, fail(err)
 	}
-	if existing.Allocations != nil && existing.Lab == c.lab.Name {
+	if existing.Allocations != nil && existing.Lab == c.Lab.Name {
 		again, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace, recycle: f.recycle, previous: existing.Allocations})
 		if err != nil {
 			return nil, err
@@ -128,7 +131,7 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if key == nil {
 		key = newWireKey()
 	}
-	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{WireKey: key}, certificates(existing))
+	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{WireKey: key}, issuing(existing))
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +143,15 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if err != nil {
 		return nil, fail(err)
 	}
-	return &inCluster{client: client, lab: l, existing: existing, out: out, links: len(c.lab.Links)}, nil
+	return &inCluster{client: client, lab: l, existing: existing, out: out, links: len(c.Lab.Links)}, nil
+}
+
+// issuing issues certificates; those that the cluster has and that still fit stay.
+func issuing(existing cluster.Existing) certifier {
+	issued := pipeline.Issued{CA: existing.CA, Certificates: existing.Certificates}
+	return func(l *lab.Lab, plans map[string]*plan.Plan, o *render.Options) error {
+		return fail(issued.Add(l, plans, o))
+	}
 }
 
 // notApplied tells what is wrong with a topology.

@@ -46,10 +46,10 @@ func (f *topoFlags) drawGraph(ctx context.Context, world IO, ref string, draw gr
 		return err
 	}
 	defer c.source.Close()
-	if c.lab == nil || hasErrors(c.diags) {
-		report(world, c.diags)
-		fmt.Fprintln(world.Err, summary(c.diags))
+	if c.Lab == nil || hasErrors(c.Diags) {
+		report(world, c.Diags)
+		fmt.Fprintln(world.Err, summary(c.Diags))
 		return errFailed
 	}
-	return fail(draw(world.Out, graph.New(c.lab)))
+	return fail(draw(world.Out, graph.New(c.Lab)))
 }

@@ -29,10 +29,6 @@ var (
 		Text:   "an image reference cannot be pinned to its digest (--pin)",
 		Cause:  "The reference cannot take a digest.",
 		Remedy: "Correct the image."})
-	codeMapUnused = diag.Declare("map-image-unused", diag.Explanation{Stage: diag.StageImages,
-		Text:   "a rule of --map-image applies to no image of the lab",
-		Cause:  "FROM is not written as in the topology, or an earlier rule applies to the same images.",
-		Remedy: "Write FROM as the topology does; a * at its end stands for the rest."})
 )
 
 // imageFlags ask registries about the images of a lab.

@@ -71,11 +71,11 @@ func (f *labRef) find(ctx context.Context, world IO, args []string) (*cluster.Cl
 			return nil, none, err
 		}
 		defer c.source.Close()
-		if c.lab == nil { // what is wrong with it matters only if its name cannot be had
-			report(world, c.diags)
+		if c.Lab == nil { // what is wrong with it matters only if its name cannot be had
+			report(world, c.Diags)
 			return nil, none, errFailed
 		}
-		name = c.lab.Name
+		name = c.Lab.Name
 	}
 	client, err := f.connect(ctx, world)
 	if err != nil {

@@ -9,15 +9,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/fetch"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/policy"
@@ -91,9 +90,7 @@ func notEmpty(args []string) error {
 
 // compiled is the outcome of parse and compile.
 type compiled struct {
-	lab    *lab.Lab
-	diags  []diag.Diagnostic
-	file   *topology.File
+	*pipeline.Compiled
 	source *topology.Source
 	kinds  *kinds.Catalogue
 }
@@ -112,10 +109,10 @@ func (f *topoFlags) compileTopology(ctx context.Context, world IO, ref string, o
 	if err != nil {
 		return nil, err
 	}
-	c := &compiled{kinds: kinds.Builtin()}
+	c := &compiled{Compiled: &pipeline.Compiled{}, kinds: kinds.Builtin()}
 	if f.kindsDir != "" {
 		cat, diags := kinds.LoadDir(c.kinds, f.kindsDir)
-		c.diags = append(c.diags, diags...)
+		c.Diags = append(c.Diags, diags...)
 		if cat != nil {
 			c.kinds = cat
 		}
@@ -130,16 +127,16 @@ func (f *topoFlags) compileTopology(ctx context.Context, world IO, ref string, o
 	}
 	env, withheld := src.Reach.Env(world.Env, f.env)
 	file, diags := topology.Load(ctx, src, topology.Options{Env: env, Withheld: withheld, VarsFiles: f.vars})
-	c.diags = append(c.diags, diags...)
+	c.Diags = append(c.Diags, diags...)
 	pol, diags, err := f.loadPolicy(src)
 	if err != nil {
 		return nil, fail(err)
 	}
-	c.diags = append(c.diags, diags...)
-	c.file = file
+	c.Diags = append(c.Diags, diags...)
+	c.File = file
 	if file == nil {
-		if src.IsTemplate() && !slices.ContainsFunc(c.diags, func(d diag.Diagnostic) bool { return d.Code == topology.CodeTemplate }) {
-			c.diags = append(c.diags, templateLines(src))
+		if src.IsTemplate() && !slices.ContainsFunc(c.Diags, func(d diag.Diagnostic) bool { return d.Code == topology.CodeTemplate }) {
+			c.Diags = append(c.Diags, templateLines(src))
 		}
 		return c, nil
 	}
@@ -159,13 +156,13 @@ func (f *topoFlags) compileTopology(ctx context.Context, world IO, ref string, o
 		options.Policy = pol
 	}
 	l, diags := compile.Compile(ctx, file, options)
-	c.lab = l
-	c.diags = append(c.diags, diags...)
+	c.Lab = l
+	c.Diags = append(c.Diags, diags...)
 	if note, ok := src.Reach.Note(src.Name); ok {
-		c.diags = append(c.diags, note)
+		c.Diags = append(c.Diags, note)
 	}
-	if src.IsTemplate() && hasErrors(c.diags) {
-		c.diags = append(c.diags, templateLines(src))
+	if src.IsTemplate() && hasErrors(c.Diags) {
+		c.Diags = append(c.Diags, templateLines(src))
 	}
 	return c, nil
 }
@@ -239,14 +236,14 @@ func (f *topoFlags) choosePlanner(cat *kinds.Catalogue) (p plan.Planner, notice 
 		if !found {
 			return builtin, plannerNotice, false, nil
 		}
-		return builtin, fmt.Sprintf("planner: built-in catalogue (containerlab %s), since the hooks fail: %v", ContainerlabVersion, err), true, nil
+		return builtin, fmt.Sprintf("planner: built-in catalogue (containerlab %s), since the hooks fail: %v", kinds.ContainerlabVersion, err), true, nil
 	default:
 		return nil, "", false, fmt.Errorf("--planner %q: use auto, hooks or builtin", f.planner)
 	}
 }
 
 // plannerNotice says what plans without c9s-planner.
-const plannerNotice = "planner: built-in catalogue (containerlab " + ContainerlabVersion + "); install c9s-planner to use containerlab's hooks"
+const plannerNotice = "planner: built-in catalogue (containerlab " + kinds.ContainerlabVersion + "); install c9s-planner to use containerlab's hooks"
 
 // planCache is the folder in which the plans of the hooks are kept, "" for none.
 func planCache() string {
@@ -262,7 +259,7 @@ func planCache() string {
 // are worth telling too, and nothing is started for a lab that cannot be rendered.
 func (f *topoFlags) plan(ctx context.Context, world IO, c *compiled, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error) {
 	chosen := *f
-	if hasErrors(c.diags) {
+	if hasErrors(c.Diags) {
 		chosen.planner = "builtin"
 	}
 	p, notice, loud, err := chosen.choosePlanner(c.kinds)
@@ -275,7 +272,7 @@ func (f *topoFlags) plan(ctx context.Context, world IO, c *compiled, only map[st
 	if notice != "" && (loud || f.verbose) {
 		fmt.Fprintln(world.Err, notice)
 	}
-	plans, diags, err := planNodes(ctx, p, c.lab, c.file, only)
+	plans, diags, err := c.Plan(ctx, p, only)
 	if f.verbose && err == nil {
 		fmt.Fprintln(world.Err, plannedBy(plans))
 	}
@@ -293,53 +290,6 @@ func plannedBy(plans map[string]*plan.Plan) string {
 		parts = append(parts, fmt.Sprintf("%s: %d", name, counts[name]))
 	}
 	return "nodes by planner: " + strings.Join(parts, ", ")
-}
-
-// planNodes plans nodes in parallel; a nil filter means all of them.
-func planNodes(ctx context.Context, p plan.Planner, l *lab.Lab, file *topology.File, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error) {
-	var (
-		mu    sync.Mutex
-		wg    sync.WaitGroup
-		plans = make(map[string]*plan.Plan, len(l.Nodes))
-		work  = make(chan *lab.Node)
-		first error
-	)
-	for range runtime.GOMAXPROCS(0) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for n := range work {
-				pl, err := p.Plan(ctx, l, n)
-				mu.Lock()
-				if err != nil && first == nil {
-					first = fmt.Errorf("planning node %q: %w", n.Name, err)
-				}
-				plans[n.Name] = pl
-				mu.Unlock()
-			}
-		}()
-	}
-	for _, n := range l.Nodes {
-		if only == nil || only[n.Name] {
-			work <- n
-		}
-	}
-	close(work)
-	wg.Wait()
-	if first != nil {
-		return nil, nil, first
-	}
-	var diags diag.List
-	for _, n := range l.Nodes {
-		if pl := plans[n.Name]; pl != nil {
-			found := slices.Concat(pl.Diagnostics, plan.CheckLicense(pl, n))
-			file.Attribute(found)
-			end := diags.ForNode(n.Name)
-			diags.Append(found)
-			end()
-		}
-	}
-	return plans, diags.All(), nil
 }
 
 // parsePairs reads FROM=TO flags.
@@ -377,8 +327,8 @@ func (f *topoFlags) completeNodes(world IO) cobra.CompletionFunc {
 		}
 		defer c.source.Close()
 		var names []string
-		if c.lab != nil {
-			for _, n := range c.lab.Nodes {
+		if c.Lab != nil {
+			for _, n := range c.Lab.Nodes {
 				names = append(names, n.Name+"\t"+n.Kind)
 			}
 		}

@@ -49,12 +49,12 @@ func (f *topoFlags) showPlans(ctx context.Context, world IO, ref string, nodes [
 		return err
 	}
 	defer c.source.Close()
-	if c.lab == nil || hasErrors(c.diags) {
-		report(world, c.diags)
-		fmt.Fprintln(world.Err, summary(c.diags))
+	if c.Lab == nil || hasErrors(c.Diags) {
+		report(world, c.Diags)
+		fmt.Fprintln(world.Err, summary(c.Diags))
 		return errFailed
 	}
-	only, err := selectNodes(c.lab, nodes)
+	only, err := selectNodes(c.Lab, nodes)
 	if err != nil {
 		return fail(err)
 	}
@@ -62,10 +62,10 @@ func (f *topoFlags) showPlans(ctx context.Context, world IO, ref string, nodes [
 	if err != nil {
 		return err
 	}
-	diags := slices.Concat(c.diags, planDiags)
+	diags := slices.Concat(c.Diags, planDiags)
 	report(world, diags)
 	list := make([]*plan.Plan, 0, len(plans))
-	for _, n := range c.lab.Nodes {
+	for _, n := range c.Lab.Nodes {
 		if p := plans[n.Name]; p != nil {
 			list = append(list, p)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,10 +11,10 @@ import (
 
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/apicheck"
-	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/manifest"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/render"
 	"github.com/spf13/cobra"
@@ -135,8 +134,8 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 		return err
 	}
 	defer c.source.Close()
-	if c.lab != nil && previous.lab != "" && previous.lab != c.lab.Name {
-		return fail(fmt.Errorf("folder %s holds the lab %q, and this is %q: choose another folder, or remove that one first if the lab has a new name; nothing was written", f.output, previous.lab, c.lab.Name))
+	if c.Lab != nil && previous.lab != "" && previous.lab != c.Lab.Name {
+		return fail(fmt.Errorf("folder %s holds the lab %q, and this is %q: choose another folder, or remove that one first if the lab has a new name; nothing was written", f.output, previous.lab, c.Lab.Name))
 	}
 	if previous.lost {
 		fmt.Fprintf(world.Err, "%s: an earlier render's lab.yaml is gone or empty, and with it the addresses and ids that nodes and links had: they may change\n", f.output)
@@ -173,106 +172,19 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 // certifier issues the certificates of a lab's nodes into the options of render.
 type certifier func(*lab.Lab, map[string]*plan.Plan, *render.Options) error
 
-// renderLab runs plan and render on a compiled topology. o has what the caller
-// alone knows; certify, if not nil, adds the certificates.
+// renderLab plans and renders a compiled topology. o has the options that only the
+// caller has; certify, if not nil, adds the certificates.
 func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules []render.ImageRule, o render.Options, certify certifier) (*render.Output, []diag.Diagnostic, error) {
-	if c.lab == nil {
-		return nil, c.diags, nil
-	}
-	var only map[string]bool // all
-	if hasErrors(c.diags) {
-		if only, _ = c.sound(c.diags); len(only) == 0 {
-			return nil, c.diags, nil
-		}
-	}
-	plans, planDiags, err := f.plan(ctx, world, c, only)
-	switch {
-	case err != nil && hasErrors(c.diags):
-		return nil, c.diags, nil // these come first
-	case err != nil:
-		return nil, nil, err
-	}
-	diags := slices.Concat(c.diags, planDiags)
-	if hasErrors(diags) {
-		return nil, append(diags, f.renderSound(c, plans, rules, o, diags)...), nil
-	}
-	diags = append(diags, f.unusedRules(c, plans, rules)...)
-	if f.allowMissing {
-		diags = append(diags, standInImages(c.lab, plans, rules)...)
-	}
-	sidecar := f.image
-	imageDiags, mapped, err := f.images.apply(ctx, c.lab, plans, rules)
-	if mapped { // the plans' images are mapped already; only c9s' own is left
-		sidecar, rules = render.MapImage(rules, sidecar), nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if diags = append(diags, imageDiags...); hasErrors(diags) {
-		return nil, diags, nil
-	}
-	o.Image, o.Version, o.NoController, o.MapImage = sidecar, Version, f.noController, rules
-	if certify != nil {
-		if err := certify(c.lab, plans, &o); err != nil {
-			return nil, nil, fail(err)
-		}
-	}
-	out, renderDiags := render.Render(c.lab, plans, o)
-	return out, append(diags, renderDiags...), nil
-}
-
-// renderSound is what render has against the nodes that nothing else is wrong with.
-func (f *labFlags) renderSound(c *compiled, plans map[string]*plan.Plan, rules []render.ImageRule, o render.Options, diags []diag.Diagnostic) []diag.Diagnostic {
-	sound, links := c.sound(diags)
-	if len(sound) == 0 || !links || len(o.Only) > 0 {
-		return nil
-	}
-	if f.allowMissing {
-		standInImages(c.lab, plans, rules)
-	}
-	o.Only, o.Image, o.Version, o.NoController, o.MapImage = slices.Sorted(maps.Keys(sound)), f.image, Version, f.noController, rules
-	_, more := render.Render(c.lab, plans, o)
-	c.file.Attribute(more)
-	return slices.DeleteFunc(more, func(d diag.Diagnostic) bool {
-		return d.Severity != diag.Error || !sound[d.Node]
+	o.Image, o.Version, o.NoController, o.MapImage = f.image, Version, f.noController, rules
+	return c.Render(ctx, pipeline.RenderOptions{
+		Options: o, AllowMissing: f.allowMissing, Certify: certify,
+		Plan: func(ctx context.Context, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error) {
+			return f.plan(ctx, world, c, only)
+		},
+		Images: func(ctx context.Context, plans map[string]*plan.Plan, rules []render.ImageRule) ([]diag.Diagnostic, bool, error) {
+			return f.images.apply(ctx, c.Lab, plans, rules)
+		},
 	})
-}
-
-// standInImages puts a placeholder where an image is no reference, most often for
-// a variable that is not set.
-func standInImages(l *lab.Lab, plans map[string]*plan.Plan, rules []render.ImageRule) []diag.Diagnostic {
-	var diags diag.List
-	for _, n := range l.Nodes {
-		if plans[n.Name] == nil {
-			continue
-		}
-		for i := range plans[n.Name].Containers {
-			container := &plans[n.Name].Containers[i]
-			if apicheck.LegalImage(render.MapImage(rules, container.Image)) {
-				continue
-			}
-			diags.Warnf(compile.CodeFilePlaceholder, n.Pos, "set an image before you deploy",
-				"the image %q of node %q is not a reference; %s stands in for it", container.Image, n.Name, compile.PlaceholderImage)
-			container.Image = compile.PlaceholderImage
-		}
-	}
-	return diags.All()
-}
-
-// unusedRules tells of --map-image rules that no image of the lab meets.
-func (f *labFlags) unusedRules(c *compiled, plans map[string]*plan.Plan, rules []render.ImageRule) []diag.Diagnostic {
-	images := []string{f.image}
-	for _, p := range plans {
-		for _, container := range p.Containers {
-			images = append(images, container.Image)
-		}
-	}
-	var diags diag.List
-	for _, r := range render.UnusedRules(rules, images) {
-		diags.Warnf(codeMapUnused, diag.Pos{File: c.source.Name}, "write FROM as the topology does; a * at its end stands for the rest",
-			"--map-image %s=%s has no effect: no image of the lab is %q", r.From, r.To, r.From)
-	}
-	return diags.All()
 }
 
 func (f *labFlags) imageRules() ([]render.ImageRule, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
 )
 
 // report prints diagnostics for people, a line each and the hint under it.
@@ -51,14 +52,7 @@ func printDiagnostic(w io.Writer, d diag.Diagnostic, color bool) {
 func indent(s string) string { return strings.ReplaceAll(show.Text(s), "\n", "\n    ") }
 
 // hasErrors tells whether any diagnostic is an error.
-func hasErrors(diags []diag.Diagnostic) bool {
-	for _, d := range diags {
-		if d.Severity == diag.Error {
-			return true
-		}
-	}
-	return false
-}
+func hasErrors(diags []diag.Diagnostic) bool { return pipeline.HasErrors(diags) }
 
 // summary counts errors and warnings: "2 errors, 1 warning".
 func summary(diags []diag.Diagnostic) string {

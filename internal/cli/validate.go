@@ -95,10 +95,10 @@ func (f *labFlags) validate(ctx context.Context, world IO, ref string, quiet boo
 	}
 	defer c.source.Close()
 	v.Topology = c.source.Name
-	diags := c.diags
-	if c.lab != nil {
-		v.Lab, v.Nodes, v.Links = c.lab.Name, len(c.lab.Nodes), len(c.lab.Links)
-		for _, n := range c.lab.Nodes {
+	diags := c.Diags
+	if c.Lab != nil {
+		v.Lab, v.Nodes, v.Links = c.Lab.Name, len(c.Lab.Nodes), len(c.Lab.Links)
+		for _, n := range c.Lab.Nodes {
 			v.Kinds[n.WrittenKind]++
 		}
 		w := world

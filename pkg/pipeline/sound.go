@@ -1,4 +1,4 @@
-package cli
+package pipeline
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 // the user sees all problems at once: those that share no Pod with a node that has an
 // error. There are none if an error concerns the whole lab. links reports whether no
 // link has an error.
-func (c *compiled) sound(diags []diag.Diagnostic) (nodes map[string]bool, links bool) {
+func (c *Compiled) sound(diags []diag.Diagnostic) (nodes map[string]bool, links bool) {
 	broken := map[string]bool{}
 	for _, d := range diags {
 		if d.Severity != diag.Error {
@@ -22,7 +22,7 @@ func (c *compiled) sound(diags []diag.Diagnostic) (nodes map[string]bool, links 
 		broken[d.Node] = true
 	}
 	nodes = map[string]bool{}
-	for _, pod := range c.lab.Pods {
+	for _, pod := range c.Lab.Pods {
 		if slices.ContainsFunc(pod.Nodes, func(n string) bool { return broken[n] }) {
 			continue
 		}
