@@ -82,7 +82,3 @@ func NoRedirect(resp *http.Response) error {
 	resp.Body.Close()
 	return ErrRedirect
 }
-
-// Refuse is the CheckRedirect of clients that ask Pods: the redirect itself is their
-// answer.
-func Refuse(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/retry"
 )
 
 // leaseCluster is a cluster that checks and counts resource versions of Leases, as the
@@ -36,24 +37,28 @@ func leaseCluster() *fake.Clientset {
 	return client
 }
 
-var fastClaim = claimTimes{renew: 20 * time.Millisecond, expire: 200 * time.Millisecond}
+// Claims that are renewed often: one that expires soon, and one that a slow machine keeps.
+var (
+	fastClaim = claimTimes{renew: 20 * time.Millisecond, expire: 200 * time.Millisecond}
+	longClaim = claimTimes{renew: 20 * time.Millisecond, expire: time.Hour}
+)
 
 // claimFast is Claim with short times.
-func claimFast(t *testing.T, client *fake.Clientset, verb string, waiting func(string)) (context.Context, *Claim, error) {
+func claimFast(t *testing.T, client *fake.Clientset, times claimTimes, verb string, waiting func(string)) (context.Context, *Claim, error) {
 	t.Helper()
-	claim := &Claim{leases: client.CoordinationV1().Leases("demo"), times: fastClaim}
+	claim := &Claim{leases: client.CoordinationV1().Leases("demo"), times: times}
 	return claim.begin(t.Context(), newLease(&Lab{Name: "mine", Namespace: "demo"}, verb), waiting)
 }
 
 // The second client says who is at it, and the lab is free when the first has ended.
 func TestClaim(t *testing.T) {
 	client := leaseCluster()
-	held, first, err := claimFast(t, client, "deploy", nil)
+	held, first, err := claimFast(t, client, longClaim, "deploy", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var told string
-	_, _, err = claimFast(t, client, "destroy", func(holder string) { told = holder })
+	_, _, err = claimFast(t, client, longClaim, "destroy", func(holder string) { told = holder })
 	if !errors.Is(err, ErrClaimed) || !strings.Contains(err.Error(), "deploy by ") || !strings.HasPrefix(told, "deploy by ") {
 		t.Errorf("the second client: %v, told %q", err, told)
 	}
@@ -64,7 +69,7 @@ func TestClaim(t *testing.T) {
 	if list, err := client.CoordinationV1().Leases("demo").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 0 {
 		t.Errorf("after the release %d Leases are there, %v", len(list.Items), err)
 	}
-	_, third, err := claimFast(t, client, "deploy", nil)
+	_, third, err := claimFast(t, client, longClaim, "deploy", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +89,7 @@ func TestClaimOfALostClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		_, claim, err := claimFast(t, client, "deploy", nil)
+		_, claim, err := claimFast(t, client, fastClaim, "deploy", nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -99,14 +104,22 @@ func TestClaimOfALostClient(t *testing.T) {
 // A client whose claim was taken over stops.
 func TestClaimTakenOver(t *testing.T) {
 	client := leaseCluster()
-	held, claim, err := claimFast(t, client, "deploy", nil)
+	held, claim, err := claimFast(t, client, longClaim, "deploy", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer claim.Release()
-	taken := newLease(&Lab{Name: "mine", Namespace: "demo"}, "deploy")
-	taken.ResourceVersion = "zz"
-	if err := client.Tracker().Update(coordinationv1.SchemeGroupVersion.WithResource("leases"), taken, "demo"); err != nil {
+	leases := client.CoordinationV1().Leases("demo")
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		live, err := leases.Get(t.Context(), LeaseName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		live.Spec.HolderIdentity = new("deploy by somebody else")
+		_, err = leases.Update(t.Context(), live, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	<-held.Done()
@@ -119,7 +132,7 @@ func TestClaimTakenOver(t *testing.T) {
 func TestClaimWithoutAPIServer(t *testing.T) {
 	client := leaseCluster()
 	away := make(chan struct{}, 100)
-	held, claim, err := claimFast(t, client, "deploy", nil)
+	held, claim, err := claimFast(t, client, longClaim, "deploy", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,9 +62,7 @@ func (c *Client) rights(ctx context.Context, l *Lab, existing Existing) []error 
 		return []error{err}
 	}
 	required := slices.DeleteFunc(rights.Of(l.kinds(), rules, existing.Fresh && l.namespace != nil), func(r rights.Right) bool {
-		// What is there is listed, and may be pruned and restarted.
-		again := existing.Lab != "" && (r.Command == "destroy" || r.Command == "restart")
-		return !r.Required && !again
+		return !r.Required && !(existing.Lab != "" && r.Command == rights.Redeploy)
 	})
 	missing, err := rights.Missing(ctx, c.Typed, l.Namespace, required)
 	if err != nil {
@@ -112,14 +110,18 @@ func inTheWay(ctx context.Context, client metadata.Interface, l *Lab) []error {
 				wanted = append(wanted, u)
 			}
 		}
-		there, err := thereOf(ctx, client.Resource(rights.Resources[kind]).Namespace(l.Namespace), wanted)
+		list, err := client.Resource(rights.Resources[kind]).Namespace(l.Namespace).List(ctx, metav1.ListOptions{})
 		if apierrors.IsForbidden(err) {
-			errs = append(errs, fmt.Errorf("you may not see whether there are %s of others in namespace %s: ask for the right to get and list them there", rights.Resources[kind].Resource, l.Namespace))
+			errs = append(errs, fmt.Errorf("you may not see whether there are %s of others in namespace %s: ask for the right to list them there", rights.Resources[kind].Resource, l.Namespace))
 			continue
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("reading %s in namespace %s: %w", rights.Resources[kind].Resource, l.Namespace, err))
 			continue
+		}
+		there := map[string]*metav1.PartialObjectMetadata{}
+		for i := range list.Items {
+			there[list.Items[i].Name] = &list.Items[i]
 		}
 		for _, u := range wanted {
 			if live := there[u.GetName()]; live != nil && !owns(l, live) {
@@ -128,32 +130,6 @@ func inTheWay(ctx context.Context, client metadata.Interface, l *Lab) []error {
 		}
 	}
 	return errs
-}
-
-// thereOf are the objects of one resource that have a name of a wanted one. Who may
-// not list them may perhaps get each.
-func thereOf(ctx context.Context, resource metadata.ResourceInterface, wanted []*unstructured.Unstructured) (map[string]*metav1.PartialObjectMetadata, error) {
-	there := map[string]*metav1.PartialObjectMetadata{}
-	list, err := resource.List(ctx, metav1.ListOptions{})
-	if err == nil {
-		for i := range list.Items {
-			there[list.Items[i].Name] = &list.Items[i]
-		}
-		return there, nil
-	}
-	if !apierrors.IsForbidden(err) {
-		return nil, err
-	}
-	for _, u := range wanted {
-		live, err := resource.Get(ctx, u.GetName(), metav1.GetOptions{})
-		switch {
-		case err == nil:
-			there[u.GetName()] = live
-		case !apierrors.IsNotFound(err):
-			return nil, err
-		}
-	}
-	return there, nil
 }
 
 func clash(l *Lab, u *unstructured.Unstructured, live *metav1.PartialObjectMetadata) error {

@@ -146,7 +146,11 @@ func (c *Client) touch(ctx context.Context, namespace, deployment string) error 
 		if pods.Items[i].DeletionTimestamp != nil {
 			continue // the next one reads what there is then
 		}
-		if err := controller.Touch(ctx, c.Typed, &pods.Items[i], FieldManager); err != nil {
+		err := controller.Touch(ctx, c.Typed, &pods.Items[i], FieldManager)
+		if apierrors.IsForbidden(err) {
+			continue // the kubelet looks by itself, within a minute or two
+		}
+		if err != nil {
 			return fmt.Errorf("touching Pod %s: %w", pods.Items[i].Name, err)
 		}
 	}

@@ -42,8 +42,7 @@ const (
 	retryPeriod   = 5 * time.Second
 )
 
-// Run is the controller until ctx ends. It returns an error when the lease is
-// lost, so that the process starts anew.
+// Run is the controller until ctx ends.
 func Run(ctx context.Context, config *rest.Config, o Options) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -69,33 +68,62 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		case <-ctx.Done():
 		}
 	}()
-	elected, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+	c.alive.Store(true)
+	if err := c.run(ctx); err != nil {
+		return err
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// run leads whenever this process is elected, until ctx ends. An election that is lost,
+// as where the API server is away for a while, is followed by the next: a restart of the
+// process would forget what the sidecars have said.
+func (c *controller) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if err := c.term(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// term waits to be elected, and leads until the election is lost or ctx ends.
+func (c *controller) term(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	terms := make(chan context.Context, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: contract.ControllerName},
-			Client:     client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: c.o.Namespace, Name: contract.ControllerName},
+			Client:     c.client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: c.o.Identity},
 		},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		ReleaseOnCancel: true, Name: contract.ControllerName,
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) {
-				if err := c.lead(ctx); err != nil && ctx.Err() == nil {
-					cancel(err)
-				}
-			},
+			OnStartedLeading: func(term context.Context) { terms <- term },
 			OnStoppedLeading: func() { c.log.Info("not the leader any more") },
 		},
 	})
 	if err != nil {
 		return err
 	}
-	c.alive.Store(true)
-	elected.Run(ctx)
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	if ctx.Err() == nil {
-		return errors.New("the lease was lost")
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		elector.Run(ctx)
+	}()
+	select {
+	case term := <-terms:
+		if err := c.lead(term); err != nil && term.Err() == nil {
+			return err
+		}
+		end()
+		<-over
+	case <-over:
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -49,7 +48,7 @@ func Directory(ctx context.Context, client kubernetes.Interface, namespace strin
 			return out, fmt.Errorf("reading the directory: %w", err)
 		}
 		var part contract.Directory
-		if err := json.Unmarshal([]byte(cm.Data[contract.DirectoryKey(i)]), &part); err != nil {
+		if err := foreign.JSON([]byte(cm.Data[contract.DirectoryKey(i)]), foreign.MaxElements, &part); err != nil {
 			return out, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
 		}
 		out.Version, out.Lab = part.Version, part.Lab

@@ -23,21 +23,19 @@ type eventWriter struct {
 	// nodes that had that event.
 	links  map[string]linkState
 	failed map[string]string
-	budget int
-	filled time.Time
+	budget *budget
 }
 
 type linkState struct{ seenUp, told bool }
 
-// At most so many events, and so many more each minute: a flapping lab must not
-// flood the API server.
+// The budget of Events. One that it has no room for is not written.
 const (
 	eventBurst      = 100
 	eventsPerMinute = 30
 )
 
 func newEventWriter(client kubernetes.Interface, namespace string) *eventWriter {
-	return &eventWriter{client: client, namespace: namespace, links: map[string]linkState{}, failed: map[string]string{}, budget: eventBurst, filled: time.Now()}
+	return &eventWriter{client: client, namespace: namespace, links: map[string]linkState{}, failed: map[string]string{}, budget: newBudget(eventBurst, time.Minute/eventsPerMinute)}
 }
 
 // know takes over what an earlier leader had seen.
@@ -92,13 +90,9 @@ func (e *eventWriter) tell(ctx context.Context, l status.Lab) error {
 }
 
 func (e *eventWriter) write(ctx context.Context, pod, kind, reason, message string) error {
-	if gained := int(time.Since(e.filled).Minutes() * eventsPerMinute); gained > 0 {
-		e.budget, e.filled = min(e.budget+gained, eventBurst), time.Now()
-	}
-	if e.budget == 0 || pod == "" {
+	if pod == "" || e.budget.take() > 0 {
 		return nil
 	}
-	e.budget--
 	now := metav1.Now()
 	_, err := e.client.CoreV1().Events(e.namespace).Create(ctx, &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: e.namespace, GenerateName: pod + "."},

@@ -92,7 +92,11 @@ func writes(client *fake.Clientset) []string {
 	for _, a := range client.Actions() {
 		switch a := a.(type) {
 		case clienttesting.PatchAction:
-			out = append(out, "patch "+a.GetResource().Resource+"/"+a.GetName())
+			resource := a.GetResource().Resource
+			if sub := a.GetSubresource(); sub != "" {
+				resource += "/" + sub
+			}
+			out = append(out, "patch "+resource+"/"+a.GetName())
 		case clienttesting.CreateAction:
 			text := "create " + a.GetResource().Resource
 			if e, ok := a.GetObject().(*corev1.Event); ok {

@@ -28,8 +28,8 @@ type controller struct {
 	asker   *asker
 	// pods, deployments and directory are the leader's. Deployments tell a stopped node
 	// from one that has no Pod yet; without the right to see them there are none.
-	pods        cache.Store
-	deployments cache.Store
+	pods        atomic.Pointer[cache.Store]
+	deployments atomic.Pointer[cache.Store]
 	directory   atomic.Pointer[contract.Directory]
 	topology    atomic.Pointer[[]contract.TopologyLink]
 	// applied are the digests of the Pods' links when the topology was last read.
@@ -47,9 +47,13 @@ func newController(client kubernetes.Interface, o Options) *controller {
 
 // look is the lab's state as it is now.
 func (c *controller) look() status.Lab {
-	pods := listPods(c.pods)
+	pods := listPods(*c.pods.Load())
 	d := c.directory.Load()
-	lab := status.Compute(status.Facts{Name: d.Lab, Namespace: c.o.Namespace, Directory: *d, Links: *c.topology.Load(), Pods: pods, Deployments: listOf[appsv1.Deployment](c.deployments),
+	var deployments []*appsv1.Deployment
+	if store := c.deployments.Load(); store != nil {
+		deployments = listOf[appsv1.Deployment](*store)
+	}
+	lab := status.Compute(status.Facts{Name: d.Lab, Namespace: c.o.Namespace, Directory: *d, Links: *c.topology.Load(), Pods: pods, Deployments: deployments,
 		Sidecars: c.asker.answers(pods, time.Now()), Asked: true})
 	lab.Source = "controller"
 	return lab
@@ -96,23 +100,31 @@ func (c *controller) lead(ctx context.Context) error {
 		return ctx.Err()
 	}
 	p := newPublisher(c.client, c.o.Namespace, c.log)
+	var waits atomic.Bool
+	p.later = func(d time.Duration) {
+		if waits.CompareAndSwap(false, true) {
+			time.AfterFunc(d, func() { waits.Store(false); poke() })
+		}
+	}
 	if err := p.load(ctx); err != nil {
 		return err
 	}
-	c.pods, c.deployments = informer.GetStore(), deployments.GetStore()
+	store, stopped := informer.GetStore(), deployments.GetStore()
+	c.pods.Store(&store)
+	c.deployments.Store(&stopped)
 	if err := c.readDirectory(ctx); err != nil {
 		return err
 	}
 	c.leading.Store(true)
 	defer c.leading.Store(false)
-	go c.asker.run(ctx, func() []*corev1.Pod { return listPods(c.pods) })
+	go c.asker.run(ctx, func() []*corev1.Pod { return listPods(store) })
 	refresh := time.NewTicker(time.Minute)
 	defer refresh.Stop()
 	// What grows old changes by itself.
 	aging := time.NewTicker(time.Second)
 	defer aging.Stop()
 	for {
-		pods := listPods(c.pods)
+		pods := listPods(store)
 		// An edit of links shows in what the sidecars have applied.
 		if applied := c.asker.applied(); unknown(*c.directory.Load(), pods) || applied != c.applied {
 			c.applied = applied

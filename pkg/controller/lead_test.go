@@ -111,9 +111,10 @@ func TestTrim(t *testing.T) {
 func leader(t *testing.T, pods []*corev1.Pod) *controller {
 	t.Helper()
 	c := newController(cluster(t, pods), Options{Namespace: namespace, Log: quiet()})
-	c.pods = cache.NewStore(cache.MetaNamespaceKeyFunc)
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	c.pods.Store(&store)
 	for _, p := range pods {
-		if err := c.pods.Add(p); err != nil {
+		if err := store.Add(p); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/c9s-lab/c9s/internal/foreign"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
@@ -28,10 +29,15 @@ const fieldManager = "c9s-controller"
 // of a Pod does.
 const AnnotationSynced = "c9s.dev/synced"
 
-// How often the controller writes at most.
+// How often the controller writes at most: the time between two writes, and the budget.
+// What the budget has no room for is written, as it is by then, when there is room.
 const (
 	statusEvery    = 2 * time.Second
+	statusBurst    = 60
+	statusRefill   = 30 * time.Second
 	addressesEvery = time.Second
+	addressesBurst = 120
+	addressRefill  = 5 * time.Second
 )
 
 // publisher writes what is new, and remembers what it wrote.
@@ -45,10 +51,18 @@ type publisher struct {
 	addresses     map[string][]netip.Addr
 	written       time.Time
 	events        *eventWriter
+
+	statusBudget, addressesBudget *budget
+	// later is called where something is to be published later.
+	later func(time.Duration)
 }
 
 func newPublisher(client kubernetes.Interface, namespace string, log *slog.Logger) *publisher {
-	return &publisher{client: client, namespace: namespace, log: log, events: newEventWriter(client, namespace)}
+	return &publisher{
+		client: client, namespace: namespace, log: log, events: newEventWriter(client, namespace),
+		statusBudget: newBudget(statusBurst, statusRefill), addressesBudget: newBudget(addressesBurst, addressRefill),
+		later: func(time.Duration) {},
+	}
 }
 
 // load reads what an earlier leader wrote, so that a new one does not write it
@@ -60,7 +74,7 @@ func (p *publisher) load(ctx context.Context) error {
 		return fmt.Errorf("reading ConfigMap %s: %w", contract.AddressesConfigMap, err)
 	}
 	var a contract.Addresses
-	if json.Unmarshal([]byte(cm.Data[contract.AddressesFile]), &a) == nil {
+	if foreign.JSON([]byte(cm.Data[contract.AddressesFile]), foreign.MaxElements, &a) == nil {
 		p.addresses = a.Pods
 	}
 	cm, err = maps.Get(ctx, contract.StatusConfigMap, metav1.GetOptions{})
@@ -114,6 +128,10 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 	if same(now, p.addresses) {
 		return nil
 	}
+	if wait := p.addressesBudget.take(); wait > 0 {
+		p.later(wait)
+		return nil
+	}
 	if err := pause(ctx, addressesEvery-time.Since(p.written)); err != nil {
 		return err
 	}
@@ -126,6 +144,7 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 		return err
 	}
 	if err := p.patch(ctx, contract.AddressesConfigMap, patch); err != nil {
+		p.addressesBudget.giveBack()
 		return err
 	}
 	p.addresses, p.written = now, time.Now()
@@ -196,6 +215,10 @@ func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 	if s == p.statusShape {
 		return nil
 	}
+	if wait := p.statusBudget.take(); wait > 0 {
+		p.later(wait)
+		return nil
+	}
 	if err := pause(ctx, statusEvery-time.Since(p.statusWritten)); err != nil {
 		return err
 	}
@@ -204,6 +227,7 @@ func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 		return err
 	}
 	if err := p.patch(ctx, contract.StatusConfigMap, patch); err != nil {
+		p.statusBudget.giveBack()
 		return err
 	}
 	p.statusShape, p.statusWritten = s, time.Now()

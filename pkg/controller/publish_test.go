@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -61,15 +62,15 @@ func TestAddressChange(t *testing.T) {
 		want   []string
 	}{
 		"one moves": {func(all []*corev1.Pod) []*corev1.Pod { move(all[1], "10.0.0.99"); return all },
-			[]string{"patch configmaps/c9s-addresses", "patch pods/r1-1", "patch pods/r3-1"}},
+			[]string{"patch configmaps/c9s-addresses", "patch pods/status/r1-1", "patch pods/status/r3-1"}},
 		"the last one moves": {func(all []*corev1.Pod) []*corev1.Pod { move(all[3], "10.0.0.99"); return all },
-			[]string{"patch configmaps/c9s-addresses", "patch pods/r3-1"}},
+			[]string{"patch configmaps/c9s-addresses", "patch pods/status/r3-1"}},
 		"two neighbours move": {func(all []*corev1.Pod) []*corev1.Pod {
 			move(all[1], "10.0.0.99")
 			move(all[2], "10.0.0.98")
 			return all
 		},
-			[]string{"patch configmaps/c9s-addresses", "patch pods/r1-1", "patch pods/r4-1"}},
+			[]string{"patch configmaps/c9s-addresses", "patch pods/status/r1-1", "patch pods/status/r4-1"}},
 		"one has none for a moment": {func(all []*corev1.Pod) []*corev1.Pod { all[1].Status.PodIPs = nil; return all }, nil},
 		"one is going":              {func(all []*corev1.Pod) []*corev1.Pod { all[1].DeletionTimestamp = new(metav1.Now()); return all }, nil},
 	} {
@@ -166,5 +167,43 @@ func TestPause(t *testing.T) {
 	cancel()
 	if err := pause(ctx, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A lab that flaps for ever writes so much and no more; nothing is lost: the last state
+// is written as soon as there is room.
+func TestWritesAreBounded(t *testing.T) {
+	all := pods()
+	p, client := converged(t, all)
+	var later []time.Duration
+	p.later = func(d time.Duration) { later = append(later, d) }
+	for i := range 10 * statusBurst {
+		l := labOf(all)
+		l.Links[0].Up = i%2 == 1
+		all[3].Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprintf("10.0.1.%d", i%2+1)}}
+		round(t, p, l, all)
+	}
+	counts := map[string]int{}
+	for _, w := range writes(client) {
+		counts[w]++
+	}
+	const status, addresses = "patch configmaps/c9s-status", "patch configmaps/c9s-addresses"
+	if n := counts[status]; n < statusBurst-1 || n > statusBurst+5 {
+		t.Errorf("%d writes of the status", n)
+	}
+	if n := counts[addresses]; n < addressesBurst-1 || n > addressesBurst+10 {
+		t.Errorf("%d writes of the addresses", n)
+	}
+	if len(later) == 0 || slices.Max(later) > statusRefill || slices.Min(later) <= 0 {
+		t.Errorf("the rest is written after %v", later)
+	}
+	p.statusBudget.filled = p.statusBudget.filled.Add(-statusRefill)
+	p.addressesBudget.filled = p.addressesBudget.filled.Add(-addressRefill)
+	last := labOf(all)
+	last.Links[0].Reason = "the last word"
+	all[3].Status.PodIPs = []corev1.PodIP{{IP: "10.0.1.9"}}
+	round(t, p, last, all)
+	if got := writes(client); !slices.Contains(got, status) || !slices.Contains(got, addresses) {
+		t.Errorf("when there is room it writes %v", got)
 	}
 }

@@ -115,8 +115,8 @@ func TestCollectMissingRights(t *testing.T) {
 	}
 	got := checkRights(f, Any())
 	demand(t, got, []expect{
-		{"your rights", Problem, "for deploy you may not: get, create, patch secrets"},
-		{"your rights", Warning, "for destroy you may not: list, delete secrets"},
+		{"your rights", Problem, "for deploy you may not: list, create, patch secrets"},
+		{"your rights", Warning, "for redeploy you may not: delete secrets"},
 	})
 	if !strings.Contains(got[0].Remedy, "ClusterRole admin") {
 		t.Errorf("remedy %q", got[0].Remedy)

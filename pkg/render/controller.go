@@ -13,6 +13,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
 const (
@@ -31,29 +32,15 @@ func (b *labBuilder) controller() []apiObject {
 	}
 }
 
-// controllerRole is what the controller uses, no more. The API cannot restrict
-// create by name; everything else that can be is.
 func (b *labBuilder) controllerRole() *rbacv1.Role {
-	read := []string{contract.StatusConfigMap, contract.AddressesConfigMap}
-	for i := range contract.DirectoryParts {
-		read = append(read, contract.DirectoryName(i))
-	}
-	for i := range contract.TopologyParts {
-		read = append(read, contract.TopologyName(i))
-	}
-	return &rbacv1.Role{
+	role := &rbacv1.Role{
 		TypeMeta:   typeMeta("rbac.authorization.k8s.io/v1", "Role"),
 		ObjectMeta: b.index.labMeta(contract.ControllerName, contract.ComponentController),
-		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch"}},
-			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: read[:2], Verbs: []string{"update", "patch"}},
-			{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
-			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{contract.ControllerName}, Verbs: []string{"get", "update", "patch"}},
-		},
 	}
+	for _, rule := range rights.Controller() {
+		role.Rules = append(role.Rules, rule.PolicyRule)
+	}
+	return role
 }
 
 func (b *labBuilder) controllerRoleBinding() *rbacv1.RoleBinding {

@@ -34,11 +34,12 @@ func TestMissing(t *testing.T) {
 	all := []string{"*"}
 	never := func(authorizationv1.ResourceAttributes) bool { return false }
 	wanted := Of([]string{"Secret", "Role"}, []rbacv1.PolicyRule{
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"update"}, ResourceNames: []string{"c9s-controller"}},
+		{APIGroups: []string{"example.dev"}, Resources: []string{"things"}, Verbs: []string{"update"}, ResourceNames: []string{"c9s-controller"}},
 	}, true)
 	ordinary := []authorizationv1.ResourceRule{
-		rule([]string{"get", "create", "patch", "list", "delete", "update", "watch"}, []string{"", "apps", "rbac.authorization.k8s.io"}, []string{"secrets", "roles", "configmaps", "deployments"}, nil),
-		rule([]string{"list", "watch", "patch", "deletecollection"}, []string{""}, []string{"pods", "events"}, nil),
+		rule([]string{"get", "create", "patch", "list", "delete", "update", "watch"}, []string{"", "apps", "rbac.authorization.k8s.io", "coordination.k8s.io"},
+			[]string{"secrets", "roles", "configmaps", "deployments", "services", "replicasets", "leases"}, nil),
+		rule([]string{"list", "watch", "patch", "delete", "deletecollection"}, []string{""}, []string{"pods", "events", "*/status"}, nil),
 		rule(all, []string{""}, []string{"pods/exec", "*/proxy", "pods/log"}, nil),
 	}
 	for name, c := range map[string]struct {
@@ -54,27 +55,27 @@ func TestMissing(t *testing.T) {
 		// By a webhook, say: it gives no rights that could be given away, but to escalate.
 		"everything, not by rules": {nil, func(authorizationv1.ResourceAttributes) bool { return true }, "", len(wanted) - 1 + 2},
 		"nearly everything, not by rules": {nil, func(a authorizationv1.ResourceAttributes) bool { return a.Verb != "escalate" },
-			"update leases.coordination.k8s.io c9s-controller", len(wanted) - 1 + 2},
-		"one namespace by its name": {append([]authorizationv1.ResourceRule{rule(all, []string{"coordination.k8s.io"}, []string{"leases"}, nil)}, ordinary...),
+			"update things.example.dev c9s-controller", len(wanted) - 1 + 2},
+		"one namespace by its name": {append([]authorizationv1.ResourceRule{rule(all, []string{"example.dev"}, []string{"things"}, nil)}, ordinary...),
 			func(a authorizationv1.ResourceAttributes) bool {
 				return a.Verb == "create" || a.Name == "demo" && a.Namespace == ""
 			}, "", 2},
 		"all but what the Role gives": {ordinary, func(a authorizationv1.ResourceAttributes) bool { return a.Resource == "namespaces" },
-			"update leases.coordination.k8s.io c9s-controller", 4},
+			"update things.example.dev c9s-controller", 4},
 		"let go beyond": {ordinary, func(a authorizationv1.ResourceAttributes) bool {
 			return a.Resource == "namespaces" || a.Verb == "escalate" || a.Verb == "bind"
 		}, "", 4},
 		"beyond, but not bound": {ordinary, func(a authorizationv1.ResourceAttributes) bool {
 			return a.Resource == "namespaces" || a.Verb == "escalate"
-		}, "update leases.coordination.k8s.io c9s-controller", 4},
-		"a lease by its name": {append([]authorizationv1.ResourceRule{rule([]string{"update"}, []string{"coordination.k8s.io"}, []string{"leases"}, []string{"c9s-controller"})}, ordinary...),
+		}, "update things.example.dev c9s-controller", 4},
+		"an object by its name": {append([]authorizationv1.ResourceRule{rule([]string{"update"}, []string{"example.dev"}, []string{"things"}, []string{"c9s-controller"})}, ordinary...),
 			never, "create, patch namespaces", 2},
-		"another lease": {append([]authorizationv1.ResourceRule{rule([]string{"update"}, []string{"coordination.k8s.io"}, []string{"leases"}, []string{"other"})}, ordinary...),
-			never, "create, patch namespaces; update leases.coordination.k8s.io c9s-controller", 4},
+		"another object": {append([]authorizationv1.ResourceRule{rule([]string{"update"}, []string{"example.dev"}, []string{"things"}, []string{"other"})}, ordinary...),
+			never, "create, patch namespaces; update things.example.dev c9s-controller", 4},
 		"no logs, some secrets": {[]authorizationv1.ResourceRule{
-			rule(all, all, []string{"roles", "configmaps", "deployments", "pods", "events", "*/exec", "*/proxy", "leases"}, nil),
+			rule(all, all, []string{"roles", "configmaps", "deployments", "services", "replicasets", "leases", "pods", "events", "*/exec", "*/proxy", "*/status", "things"}, nil),
 			rule(all, all, []string{"secrets"}, []string{"c9s-wire-key"}),
-		}, never, "create, patch namespaces; get pods/log; get, create, patch, list, delete secrets", 8},
+		}, never, "create, patch namespaces; get pods/log; list, create, patch, delete secrets", 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := authorizer(c.rules, c.may)

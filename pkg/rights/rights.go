@@ -26,59 +26,104 @@ var Resources = map[string]schema.GroupVersionResource{
 	"RoleBinding":           {Group: rbacv1.GroupName, Version: "v1", Resource: "rolebindings"},
 }
 
+// Commands that need rights of their own, in the order of the documentation.
+const (
+	Deploy   = "deploy"
+	Redeploy = "redeploy" // deploy of a lab that exists: it prunes and restarts
+	Status   = "status"   // and labs, inspect, graph
+	Exec     = "exec"     // and shell, save
+	Logs     = "logs"
+	Restart  = "restart" // and stop, start
+	Destroy  = "destroy"
+)
+
+// Commands are all commands that need rights, in the order of the documentation.
+var Commands = []string{Deploy, Redeploy, Status, Exec, Logs, Restart, Destroy}
+
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
-	// Command is who needs it: deploy, status, exec, logs, restart, destroy.
+	// Command is the command that needs it.
 	Command string
-	// Required tells that a lab does not get running without it.
+	// Required reports whether a lab does not get running without it.
 	Required                           bool
 	Verb, Group, Resource, Subresource string
 	Name                               string
-	// Cluster tells that it is not of one namespace.
+	// Cluster reports whether it is not of one namespace.
 	Cluster bool
-	// given tells that a Role of the lab has it: who makes a Role must have what is
+	// given reports whether a Role of the lab has it: who makes a Role must have what is
 	// in it, or be let go beyond (Kubernetes' RBAC reference, privilege escalation
 	// prevention).
 	given bool
 }
 
+// resources of which commands use more than what an apply does.
+var (
+	pods        = schema.GroupResource{Resource: "pods"}
+	events      = schema.GroupResource{Resource: "events"}
+	leases      = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+	replicaSets = schema.GroupResource{Group: "apps", Resource: "replicasets"}
+	configMaps  = Resources["ConfigMap"].GroupResource()
+	deployments = Resources["Deployment"].GroupResource()
+	services    = Resources["Service"].GroupResource()
+)
+
 // Of are the rights that the commands need for a lab whose objects are of some kinds,
-// and whose Roles have some rules. newNamespace tells that the lab's namespace is
-// still to be made.
+// and whose Roles have some rules. newNamespace reports whether the lab's namespace is
+// still to be made. Each right is there once, for the first command that needs it.
 func Of(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
+	return unique(All(kinds, rules, newNamespace))
+}
+
+// All is Of with each right of each command.
+func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	var out []Right
-	add := func(command string, required bool, r schema.GroupResource, sub string, verbs ...string) {
+	add := func(command string, r schema.GroupResource, sub string, verbs ...string) {
 		for _, verb := range verbs {
-			out = append(out, Right{Command: command, Required: required, Verb: verb, Group: r.Group, Resource: r.Resource, Subresource: sub})
+			out = append(out, Right{Command: command, Required: command == Deploy, Verb: verb, Group: r.Group, Resource: r.Resource, Subresource: sub})
 		}
 	}
 	for _, kind := range kinds {
 		if r, ok := Resources[kind]; ok {
-			add("deploy", true, r.GroupResource(), "", "get", "create", "patch")
-			add("destroy", false, r.GroupResource(), "", "list", "delete")
+			add(Deploy, r.GroupResource(), "", "list", "create", "patch")
+			add(Redeploy, r.GroupResource(), "", "delete")
+			add(Destroy, r.GroupResource(), "", "list", "delete")
 		}
 	}
 	if newNamespace {
 		for _, verb := range []string{"create", "patch"} {
-			out = append(out, Right{Command: "deploy", Required: true, Verb: verb, Resource: "namespaces", Cluster: true})
+			out = append(out, Right{Command: Deploy, Required: true, Verb: verb, Resource: "namespaces", Cluster: true})
 		}
 	}
-	var (
-		pods        = schema.GroupResource{Resource: "pods"}
-		deployments = Resources["Deployment"].GroupResource()
-	)
-	add("deploy", true, Resources["ConfigMap"].GroupResource(), "", "list", "update") // the inventory
-	add("deploy", true, pods, "", "list", "watch", "patch")
-	add("deploy", true, deployments, "", "list", "watch")
-	add("deploy", false, schema.GroupResource{Resource: "events"}, "", "list", "watch") // they only explain
-	add("status", false, pods, "proxy", "get")
-	add("exec", false, pods, "exec", "create")
-	add("logs", false, pods, "log", "get")
-	add("restart", false, pods, "", "deletecollection")
+	for _, command := range []string{Deploy, Destroy} { // one client at a time
+		add(command, leases, "", "get", "create", "update", "delete")
+	}
+	add(Deploy, configMaps, "", "get", "list")
+	add(Deploy, pods, "", "list", "watch")
+	add(Deploy, deployments, "", "list", "watch")
+	add(Redeploy, pods, "", "deletecollection")
+	for _, command := range []string{Status, Exec, Logs, Restart} { // they find the lab and its nodes
+		add(command, configMaps, "", "list")
+		add(command, deployments, "", "list")
+		add(command, pods, "", "list")
+	}
+	add(Status, configMaps, "", "get")
+	add(Status, services, "", "list")
+	add(Status, events, "", "list")
+	add(Status, pods, "proxy", "get")
+	add(Exec, pods, "exec", "create")
+	add(Logs, pods, "log", "get")
+	add(Restart, deployments, "", "get", "watch", "patch")
+	add(Restart, pods, "", "watch", "deletecollection")
+	add(Destroy, configMaps, "", "get")
+	add(Destroy, pods, "", "list", "delete")
+	add(Destroy, replicaSets, "", "list", "delete")
+	// Without these a command says less, and does the same.
+	add("deploy, to explain failures", events, "", "list", "watch")
+	add("deploy, to be sooner done", pods, "status", "patch") // the kubelet updates volumes at once
 	for _, rule := range rules {
 		out = append(out, granted(rule)...)
 	}
-	return unique(out)
+	return out
 }
 
 func granted(rule rbacv1.PolicyRule) []Right {
@@ -92,7 +137,7 @@ func granted(rule rbacv1.PolicyRule) []Right {
 			resource, sub, _ := strings.Cut(full, "/")
 			for _, name := range names {
 				for _, verb := range rule.Verbs {
-					out = append(out, Right{Command: "deploy", Required: true, Verb: verb, Group: group, Resource: resource, Subresource: sub, Name: name, given: true})
+					out = append(out, Right{Command: Deploy, Required: true, Verb: verb, Group: group, Resource: resource, Subresource: sub, Name: name, given: true})
 				}
 			}
 		}
@@ -195,6 +240,9 @@ func Describe(list []Right) string {
 // Remedy is how a user gets rights.
 func Remedy(list []Right) string {
 	text := "ask for the ClusterRole admin in the namespace"
+	if slices.ContainsFunc(list, beyondAdmin) {
+		text += " and for patch pods/status, which the controller's Role has and admin lacks (docs/rights.md has a Role with all of it)"
+	}
 	if slices.ContainsFunc(list, func(r Right) bool { return r.Cluster }) {
 		text += ", or for a namespace that is there already and name it with -n"
 	}
@@ -204,4 +252,45 @@ func Remedy(list []Right) string {
 		text += "; --no-controller does without roles and rolebindings"
 	}
 	return text
+}
+
+// beyondAdmin reports whether Kubernetes' ClusterRole admin lacks a right.
+func beyondAdmin(r Right) bool { return r.Resource == "pods" && r.Subresource == "status" }
+
+// Role are the fewest rules that have all of some rights of one namespace.
+func Role(list []Right) []rbacv1.PolicyRule {
+	type object struct{ group, resource, name string }
+	verbs := map[object][]string{}
+	for _, r := range list {
+		if r.Cluster {
+			continue
+		}
+		o := object{r.Group, r.Resource, r.Name}
+		if r.Subresource != "" {
+			o.resource += "/" + r.Subresource
+		}
+		if !slices.Contains(verbs[o], r.Verb) {
+			verbs[o] = append(verbs[o], r.Verb)
+		}
+	}
+	type set struct{ group, name, verbs string }
+	resources := map[set][]string{}
+	for o, v := range verbs {
+		slices.Sort(v)
+		s := set{o.group, o.name, strings.Join(v, ",")}
+		resources[s] = append(resources[s], o.resource)
+	}
+	var out []rbacv1.PolicyRule
+	for s, r := range resources {
+		slices.Sort(r)
+		rule := rbacv1.PolicyRule{APIGroups: []string{s.group}, Resources: r, Verbs: strings.Split(s.verbs, ",")}
+		if s.name != "" {
+			rule.ResourceNames = []string{s.name}
+		}
+		out = append(out, rule)
+	}
+	slices.SortFunc(out, func(a, b rbacv1.PolicyRule) int {
+		return cmp.Or(strings.Compare(a.APIGroups[0], b.APIGroups[0]), slices.Compare(a.Resources, b.Resources), slices.Compare(a.ResourceNames, b.ResourceNames))
+	})
+	return out
 }

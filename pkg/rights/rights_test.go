@@ -1,7 +1,9 @@
 package rights
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -19,15 +21,16 @@ func TestRights(t *testing.T) {
 		seen[r.Verb+" "+r.object()]++
 	}
 	for text, count := range map[string]int{
-		"patch deployments.apps": 1,
-		"delete secrets":         1,
-		"create pods/exec":       1,
-		"get pods/log":           1,
-		"get pods/proxy":         1,
-		"get pods":               1, // given to the controller
-		"list pods":              1, // asked once, though two need it
-		"patch secrets c9s-ca":   0, // in "patch secrets"
-		"update leases.coordination.k8s.io c9s-controller": 1,
+		"patch deployments.apps":            1,
+		"delete secrets":                    1,
+		"create pods/exec":                  1,
+		"get pods/log":                      1,
+		"get pods/proxy":                    1,
+		"get pods":                          1, // given to the controller
+		"update leases.coordination.k8s.io": 1, // one client at a time
+		"list pods":                         1, // asked once, though two need it
+		"patch secrets c9s-ca":              0, // in "patch secrets"
+		"update leases.coordination.k8s.io c9s-controller": 0, // in the one above
 		"create namespaces": 0,
 		"patch services":    0, // none is rendered
 	} {
@@ -42,5 +45,21 @@ func TestRights(t *testing.T) {
 	}
 	if review := made[i].review("demo"); review.Spec.ResourceAttributes.Namespace != "" {
 		t.Errorf("namespaces are asked for in namespace %q", review.Spec.ResourceAttributes.Namespace)
+	}
+}
+
+// The Role has each right, in as few rules as there are sets of verbs.
+func TestRole(t *testing.T) {
+	got := Role([]Right{
+		{Verb: "list", Resource: "pods"}, {Verb: "get", Resource: "pods", Subresource: "log"}, {Verb: "list", Resource: "services"}, {Verb: "list", Resource: "pods"},
+		{Verb: "create", Resource: "namespaces", Cluster: true}, {Verb: "get", Resource: "configmaps", Name: "a"}, {Verb: "patch", Group: "apps", Resource: "deployments"},
+	})
+	var text []string
+	for _, r := range got {
+		text = append(text, fmt.Sprint(r.APIGroups, r.Resources, r.ResourceNames, r.Verbs))
+	}
+	want := "[] [configmaps] [a] [get]; [] [pods services] [] [list]; [] [pods/log] [] [get]; [apps] [deployments] [] [patch]"
+	if s := strings.Join(text, "; "); s != want {
+		t.Errorf("got  %s\nwant %s", s, want)
 	}
 }

@@ -1,15 +1,22 @@
 package status
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/c9s-lab/c9s/internal/foreign"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/wire"
+	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
 // fabric is the status of n nodes with two links each.
@@ -77,4 +84,95 @@ func TestStore(t *testing.T) {
 			t.Errorf("%d nodes are read back as %d, %v", step.nodes, len(got.Nodes), err)
 		}
 	}
+}
+
+// A small ConfigMap that unpacks to a large text, or a large value, is refused: the text
+// may be larger than what fits a machine.
+func TestStoredBomb(t *testing.T) {
+	pack := func(unit string, n int) []byte {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		for range n {
+			if _, err := w.Write([]byte(unit)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	spaces, elements := strings.Repeat(" ", 1<<16), strings.Repeat("0,", 1<<15)
+	for name, cm := range map[string]*corev1.ConfigMap{
+		"spaces":         {BinaryData: map[string][]byte{PackedKey: pack(spaces, foreign.MaxLab>>16+1)}},
+		"nodes":          {BinaryData: map[string][]byte{PackedKey: append(pack(`{"nodes":[`, 1), pack(elements, 16)...)}},
+		"nodes, plain":   {Data: map[string]string{Key: `{"nodes":[` + strings.Repeat("0,", foreign.MaxLabElements+1) + `0]}`}},
+		"not compressed": {BinaryData: map[string][]byte{PackedKey: []byte("{}")}},
+	} {
+		if l, err := Stored(cm); err == nil || len(l.Nodes) > 0 {
+			t.Errorf("%s: %d nodes, %v", name, len(l.Nodes), err)
+		}
+	}
+}
+
+// Whatever is stored, or a sidecar answers, is read or refused.
+func FuzzStored(f *testing.F) {
+	text, err := json.Marshal(fabric(2))
+	if err != nil {
+		f.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(text); err != nil {
+		f.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text, []byte(nil))
+	f.Add([]byte("{}"), packed.Bytes())
+	f.Fuzz(func(t *testing.T, plain, packed []byte) {
+		l, err := Stored(&corev1.ConfigMap{Data: map[string]string{Key: string(plain)}, BinaryData: map[string][]byte{PackedKey: packed}})
+		if err != nil {
+			return
+		}
+		l.Explain(l.Nodes)
+		l.Settle()
+		for _, n := range l.Nodes {
+			for _, c := range n.Unfinished() {
+				_ = c.String()
+			}
+		}
+		if _, err := l.Patch(); err != nil {
+			t.Errorf("what was read cannot be written: %v", err)
+		}
+	})
+}
+
+// A sidecar's answer may be a device's: links and results are made of whatever it says.
+func FuzzSidecar(f *testing.F) {
+	text, err := json.Marshal(answerOf("A", "B", api.StateMade, wire.WireStatus{ID: 7, Up: true, Drops: map[string]uint64{"queue": 2}}).Status)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"pod":"a","programs":[{"node":"A","container":"a","result":{"steps":[{"command":"x","exitCode":1,"output":"\u001b[2J"}]}}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var s api.Status
+		if foreign.JSON(data, foreign.MaxElements, &s) != nil {
+			return
+		}
+		l := Compute(Facts{
+			Name: "x", Namespace: "demo", Links: []contract.TopologyLink{wired(7, "A", "B")}, Asked: true, Sidecars: map[string]Answer{"a": {Status: s}, "b": {Status: s}},
+			Directory: contract.Directory{Nodes: []contract.DirectoryNode{{Name: "A", Pod: "a"}, {Name: "B", Pod: "b"}}},
+		})
+		for _, n := range l.Nodes {
+			for _, c := range n.Unfinished() {
+				_ = c.String()
+			}
+		}
+		if _, err := l.Patch(); err != nil {
+			t.Errorf("the status cannot be written: %v", err)
+		}
+	})
 }

@@ -116,7 +116,7 @@ func TestRefusedBeforeAnythingIsApplied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rules := slices.DeleteFunc(edit.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "leases") })
+		rules := slices.DeleteFunc(slices.Clone(edit.Rules), func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "leases") })
 		role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "somebody"}, Rules: rules}
 		if _, err := l.Typed.RbacV1().Roles(l.ns).Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -130,11 +130,21 @@ func TestRefusedBeforeAnythingIsApplied(t *testing.T) {
 			t.Fatal(err)
 		}
 		somebody := []string{"--kubeconfig", kubeconfig(t, l, "    client-certificate", "    as: somebody\n    client-certificate")}
-		l.refused(t, []string{"you may not", "get, create, patch roles.rbac.authorization.k8s.io", "leases", "--no-controller"}, somebody...)
+		l.refused(t, []string{"you may not", "list, create, patch roles.rbac.authorization.k8s.io", "leases", "--no-controller"}, somebody...)
 		if n := l.objects(t); n != 0 {
 			t.Errorf("%d objects were made", n)
 		}
-		l.deploy(t, append(somebody, "--no-controller")...)
+		role.Rules = edit.Rules
+		if _, err := l.Typed.RbacV1().Roles(l.ns).Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		testcluster.Eventually(t, patience, "deploy by an editor", func() error {
+			out, err := l.try(t.Context(), append([]string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes", "--no-controller"}, somebody...)...)
+			if err != nil {
+				return fmt.Errorf("%w\n%s", err, out)
+			}
+			return nil
+		})
 		l.ready(t)
 	})
 	t.Run("wrong context", func(t *testing.T) {

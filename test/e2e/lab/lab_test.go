@@ -25,6 +25,8 @@ type lab struct {
 	topo string // path of the topology
 	name string
 	ns   string
+	// kubeconfig is a user's, "" for the administrator's.
+	kubeconfig string
 }
 
 // state is what the tests read of c9s status -o json.
@@ -106,7 +108,11 @@ func newLabOn(t *testing.T, c *testcluster.Cluster, topo, name string) *lab {
 // command is c9s with the cluster's kubeconfig.
 func (l *lab) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig())
+	config := l.kubeconfig
+	if config == "" {
+		config = l.Kubeconfig()
+	}
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+config)
 	return cmd
 }
 

@@ -1,0 +1,44 @@
+package controller
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
+)
+
+// Whatever the ConfigMaps of the namespace say, the controller reads or refuses it, and
+// goes on.
+func FuzzConfigMaps(f *testing.F) {
+	f.Add(`{"version":"c9s.dev/directory/v1","lab":"demo","nodes":[{"name":"r1","pod":"r1"}]}`, `{"version":"x","pods":{"r1":["10.0.0.1"]}}`, `{"nodes":[{"name":"r1","state":"failed"}]}`)
+	f.Add(`{"nodes":[0,0]}`, `[]`, ``)
+	f.Fuzz(func(t *testing.T, directory, addresses, state string) {
+		cm := func(name, key, text string) *corev1.ConfigMap {
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{key: text}}
+		}
+		client := fake.NewSimpleClientset(
+			cm(contract.DirectoryName(0), contract.DirectoryKey(0), directory),
+			cm(contract.AddressesConfigMap, contract.AddressesFile, addresses),
+			cm(contract.StatusConfigMap, "status.json", state),
+		)
+		p := newPublisher(client, namespace, quiet())
+		if err := p.load(t.Context()); err != nil {
+			t.Errorf("a leader cannot begin: %v", err)
+		}
+		d, err := Directory(t.Context(), client, namespace)
+		if err != nil {
+			return
+		}
+		l := labOf(pods())
+		l.Name = d.Lab
+		if unknown(d, nil) {
+			t.Error("without Pods none is unknown")
+		}
+		if err := p.publish(t.Context(), l, pods()); err != nil {
+			t.Errorf("nothing is published: %v", err)
+		}
+	})
+}
