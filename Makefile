@@ -25,9 +25,11 @@ planner-resolves = (cd planner && $(GO) list $(PLANNER_FLAGS) -deps ./... >/dev/
 build: ## Build bin/c9s, and bin/c9s-planner (containerlab's kind hooks) where its module resolves
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/c9s ./cmd/c9s
+	$(GO) run ./internal/licenses/cmd -o bin/LICENSES ./cmd/c9s
 	@if $(planner-resolves); then \
 		echo "building bin/c9s-planner, by which c9s plans with containerlab's kind hooks"; \
-		cd planner && $(GO) build $(PLANNER_FLAGS) -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/c9s-planner; \
+		cd planner && $(GO) build $(PLANNER_FLAGS) -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/c9s-planner && \
+		cd .. && GOFLAGS=$(PLANNER_FLAGS) $(GO) run ./internal/licenses/cmd -C planner -o bin/LICENSES-planner ./cmd/c9s-planner; \
 	else \
 		echo "no bin/c9s-planner: containerlab's module does not resolve here; c9s plans with its catalogue"; \
 	fi
@@ -36,6 +38,7 @@ build: ## Build bin/c9s, and bin/c9s-planner (containerlab's kind hooks) where i
 plain: ## Build bin/c9s without the hooks, in any case
 	@mkdir -p bin
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/c9s ./cmd/c9s
+	$(GO) run ./internal/licenses/cmd -o bin/LICENSES ./cmd/c9s
 
 .PHONY: demo
 demo: demo-render ## Render the demo lab, then run it: here in a cluster of its own, or with CLUSTER=current in yours

@@ -3,8 +3,11 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -103,4 +106,36 @@ func commandNames(cmd *cobra.Command, prefix string) []string {
 		}
 	}
 	return names
+}
+
+// TestSecurityPage holds that each test that the page of attacks names exists.
+func TestSecurityPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9_]+)\(`)
+	err = filepath.WalkDir("../..", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		for _, m := range function.FindAllSubmatch(data, -1) {
+			have[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9_]+)`").FindAllSubmatch(page, -1)
+	if len(names) < 30 {
+		t.Errorf("the page names %d tests", len(names))
+	}
+	for _, m := range names {
+		if name := string(m[1]); !have[name] {
+			t.Errorf("docs/security.md names %s, and there is no such test", name)
+		}
+	}
 }

@@ -29,7 +29,7 @@ var Programs = []Program{
 type Program struct {
 	// Path in the image, relative to its root.
 	Path string
-	// Package is the Go package, relative to the module's root.
+	// Package is the Go package, relative to the module's root, "" for a text.
 	Package string
 }
 
@@ -79,7 +79,11 @@ func layer(b Binary) (v1.Layer, error) {
 	}
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	if err := w.WriteHeader(&tar.Header{Name: b.Path, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(data)), ModTime: time.Unix(0, 0)}); err != nil {
+	mode := int64(0o755)
+	if b.Package == "" { // a text
+		mode = 0o644
+	}
+	if err := w.WriteHeader(&tar.Header{Name: b.Path, Typeflag: tar.TypeReg, Mode: mode, Size: int64(len(data)), ModTime: time.Unix(0, 0)}); err != nil {
 		return nil, err
 	}
 	if _, err := w.Write(data); err != nil {

@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/c9s-lab/c9s/internal/licenses"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
@@ -32,8 +34,12 @@ func FindSource(dir string) (string, error) {
 	}
 }
 
-// Compile builds the image's programs for a platform into dir. It needs Go in
-// PATH. Nothing of the machine (paths, dates, the state of Git) gets into them.
+// licensesFile is the licences of what is in the image: c9s' own, and those of what its
+// programs link.
+const licensesFile = "LICENSES"
+
+// Compile builds the image's programs for a platform into dir, and their licences beside
+// them. It needs Go in PATH. Nothing of the machine (paths, dates, the state of Git) gets into them.
 func Compile(ctx context.Context, source, version string, platform v1.Platform, dir string) ([]Binary, error) {
 	var out []Binary
 	for _, p := range Programs {
@@ -49,5 +55,24 @@ func Compile(ctx context.Context, source, version string, platform v1.Platform, 
 		}
 		out = append(out, b)
 	}
-	return out, nil
+	texts, err := licensesOf(ctx, source, platform, filepath.Join(dir, platform.OS+"-"+platform.Architecture))
+	return append(out, texts), err
+}
+
+// licensesOf writes the licences of the image's programs, and returns the file.
+func licensesOf(ctx context.Context, source string, platform v1.Platform, dir string) (Binary, error) {
+	b := Binary{Program: Program{Path: licensesFile}, File: filepath.Join(dir, licensesFile)}
+	packages := make([]string, len(Programs))
+	for i, p := range Programs {
+		packages[i] = p.Package
+	}
+	modules, err := licenses.Linked(ctx, source, []licenses.Platform{{OS: platform.OS, Arch: platform.Architecture}}, packages...)
+	if err != nil {
+		return b, err
+	}
+	own, err := os.ReadFile(filepath.Join(source, "LICENSE"))
+	if err != nil {
+		return b, err
+	}
+	return b, os.WriteFile(b.File, slices.Concat(own, []byte("\n"), licenses.All(modules)), 0o644)
 }

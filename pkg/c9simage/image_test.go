@@ -264,3 +264,38 @@ func TestFindSource(t *testing.T) {
 		}
 	}
 }
+
+// TestImageHasTheLicencesOfItsPrograms: the file is c9s' own licence and every linked
+// module's, and is a text.
+func TestImageHasTheLicencesOfItsPrograms(t *testing.T) {
+	text, err := licensesOf(t.Context(), "../..", amd64, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(text.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Apache License", "Go standard library", "github.com/vishvananda/netlink", "k8s.io/client-go"} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("the licences lack %q", want)
+		}
+	}
+	img, err := Image(amd64, "1.0", append(programs(t, ""), text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := layers[len(layers)-1].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	h, err := tar.NewReader(content).Next()
+	if err != nil || h.Name != "LICENSES" || h.Mode != 0o644 || h.Size != int64(len(data)) {
+		t.Errorf("the last layer has %+v, %v", h, err)
+	}
+}

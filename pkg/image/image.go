@@ -67,9 +67,18 @@ type Resolver struct {
 	Keychain  authn.Keychain
 }
 
-// Resolve asks for one image. The error names the image and the cause: not found,
+// Bounds of what a registry answers for one image: a manifest and a configuration have
+// some kilobytes.
+const (
+	maxAnswer = 16 << 20
+	maxTime   = time.Minute
+)
+
+// Resolve asks for one image, for at most a minute. The error names the image and the cause: not found,
 // not allowed, unreachable, or a platform that it does not have.
 func (r *Resolver) Resolve(ctx context.Context, image string) (Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
 	info, err := r.resolve(ctx, image)
 	if err != nil {
 		return Info{}, fmt.Errorf("image %s: %w", image, explain(err))
@@ -90,9 +99,11 @@ func (r *Resolver) resolve(ctx context.Context, image string) (Info, error) {
 		return Info{}, err
 	}
 	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(r.keychain()), remote.WithPlatform(*platform)}
-	if r.Transport != nil {
-		options = append(options, remote.WithTransport(r.Transport))
+	below := r.Transport
+	if below == nil {
+		below = remote.DefaultTransport
 	}
+	options = append(options, remote.WithTransport(&limited{below: below}))
 	desc, err := remote.Get(ref, options...)
 	if err != nil {
 		return Info{}, err

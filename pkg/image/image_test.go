@@ -140,3 +140,77 @@ func TestPin(t *testing.T) {
 		t.Error("a name that is none was pinned")
 	}
 }
+
+// TestRegistryThatAnswersWithNonsense: every answer is an error soon, and none fills the
+// memory.
+func TestRegistryThatAnswersWithNonsense(t *testing.T) {
+	endless := func(w http.ResponseWriter) {
+		for chunk := make([]byte, 1<<20); ; {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}
+	const manifest = "application/vnd.oci.image.manifest.v1+json"
+	const blob = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
+		"endless manifest": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", manifest); endless(w) },
+		"endless configuration": func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/blobs/") {
+				endless(w)
+				return
+			}
+			w.Header().Set("Content-Type", manifest)
+			_, _ = io.WriteString(w, `{"schemaVersion":2,"mediaType":"`+manifest+`","config":{"mediaType":"application/vnd.oci.image.config.v1+json","size":9000000000000,"digest":"`+blob+`"},"layers":[]}`)
+		},
+		"no JSON": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", manifest)
+			_, _ = w.Write([]byte("\x00{"))
+		},
+		"empty": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", manifest)
+			_, _ = w.Write([]byte("{}"))
+		},
+		"null": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", manifest)
+			_, _ = w.Write([]byte("null"))
+		},
+		"no type": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "")
+			_, _ = w.Write([]byte("{}"))
+		},
+		"index": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/vnd.oci.image.index.v1+json")
+			_, _ = w.Write([]byte(`{"manifests":[{},{"platform":null}]}`))
+		},
+		"redirects": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"/x", http.StatusFound) },
+		"file": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v2/" {
+					return
+				}
+				answer(w, r)
+			}))
+			defer server.Close()
+			r := Resolver{Keychain: authn.NewMultiKeychain()}
+			if info, err := r.Resolve(t.Context(), strings.TrimPrefix(server.URL, "http://")+"/x:1"); err == nil {
+				t.Errorf("it resolves: %+v", info)
+			}
+		})
+	}
+}
+
+func FuzzConfiguration(f *testing.F) {
+	f.Add([]byte(`{"os":"linux","architecture":"amd64","config":{"Healthcheck":{"Test":["CMD","x"],"Interval":1}}}`))
+	f.Add([]byte(`{"config":null}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var info Info
+		if err := info.fill(raw); err == nil && len(info.Platforms) != 1 {
+			t.Errorf("%q gives %+v", raw, info)
+		}
+	})
+}

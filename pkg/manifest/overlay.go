@@ -54,6 +54,9 @@ func ApplyOverlay(objects []Object, overlayDir string) ([]Object, error) {
 	if err := copyOverlay(memory, overlayDir); err != nil {
 		return nil, err
 	}
+	if err := fetchesNothing(memory, overlayDir); err != nil {
+		return nil, err
+	}
 	direct, err := includeBase(memory, overlayDir)
 	if err != nil {
 		return nil, err
@@ -94,6 +97,9 @@ func writeBase(memory filesys.FileSystem, files map[string][]byte) error {
 	return nil
 }
 
+// maxOverlay is the most that an overlay may hold, in bytes.
+const maxOverlay = 64 << 20
+
 // copyOverlay reads the overlay's files. Symbolic links are refused: they would
 // let an overlay from elsewhere take in any file of the user's.
 func copyOverlay(memory filesys.FileSystem, dir string) error {
@@ -102,6 +108,7 @@ func copyOverlay(memory filesys.FileSystem, dir string) error {
 		return fmt.Errorf("opening the overlay: %w", err)
 	}
 	defer root.Close()
+	var size int64
 	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -113,6 +120,13 @@ func copyOverlay(memory filesys.FileSystem, dir string) error {
 		case !entry.Type().IsRegular():
 			return fmt.Errorf("reading the overlay %s: %s is not an ordinary file", dir, name)
 		}
+		info, err := entry.Info()
+		if err != nil {
+			return fmt.Errorf("reading the overlay %s: %w", dir, err)
+		}
+		if size += info.Size(); size > maxOverlay {
+			return fmt.Errorf("reading the overlay %s: it has more than %d bytes", dir, maxOverlay)
+		}
 		data, err := root.ReadFile(name)
 		if err != nil {
 			return fmt.Errorf("reading the overlay %s: %w", dir, err)
@@ -121,9 +135,77 @@ func copyOverlay(memory filesys.FileSystem, dir string) error {
 	})
 }
 
+// fetchesNothing returns an error if a kustomization of the overlay names what is not in
+// it: kustomize would take that for the URL of a file or a Git repository, and fetch it.
+func fetchesNothing(memory filesys.FileSystem, dir string) error {
+	if !memory.Exists(overlayPath) {
+		return nil // an empty folder
+	}
+	return memory.Walk(overlayPath, func(file string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() || !slices.Contains(kustomizationNames, path.Base(file)) {
+			return err
+		}
+		data, err := memory.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		shown := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(strings.TrimPrefix(file, overlayPath), "/")))
+		var content map[string]any
+		if err := yaml.Unmarshal(data, &content); err != nil {
+			return fmt.Errorf("reading %s: %w", shown, err)
+		}
+		for _, name := range named(content) {
+			if strings.Contains(name, "\n") { // written in place
+				continue
+			}
+			if path.IsAbs(name) || !memory.Exists(path.Join(path.Dir(file), name)) {
+				return fmt.Errorf("%s names %q, which is not in the overlay; c9s fetches nothing, and the rendered lab is %q", shown, name, baseRef)
+			}
+		}
+		return nil
+	})
+}
+
+// named are the files and folders that a kustomization names.
+func named(content map[string]any) []string {
+	var out []string
+	for _, field := range []string{"resources", "bases", "components", "generators", "transformers", "validators", "configurations", "crds", "patchesStrategicMerge"} {
+		out = append(out, texts(content[field])...)
+	}
+	single := func(v any, fields ...string) {
+		m, _ := v.(map[string]any)
+		for _, field := range fields {
+			if text, ok := m[field].(string); ok && text != "" {
+				out = append(out, text)
+			}
+		}
+	}
+	for _, field := range []string{"patches", "patchesJson6902", "replacements"} {
+		items, _ := content[field].([]any)
+		for _, item := range items {
+			single(item, "path")
+		}
+	}
+	single(content["openapi"], "path")
+	for _, field := range []string{"configMapGenerator", "secretGenerator"} {
+		items, _ := content[field].([]any)
+		for _, item := range items {
+			single(item, "env")
+			m, _ := item.(map[string]any)
+			out = append(out, texts(m["envs"])...)
+			for _, file := range texts(m["files"]) {
+				if _, after, ok := strings.Cut(file, "="); ok {
+					file = after
+				}
+				out = append(out, file)
+			}
+		}
+	}
+	return out
+}
+
 // includeBase makes the overlay's kustomization take the base where it names no
-// resources at all, and refuses what would have to be fetched. direct tells that
-// the base is a resource of the overlay itself.
+// resources at all. direct reports whether the base is a resource of the overlay itself.
 func includeBase(memory filesys.FileSystem, dir string) (direct bool, err error) {
 	name := overlayKustomization(memory)
 	if name == "" {
@@ -140,12 +222,7 @@ func includeBase(memory filesys.FileSystem, dir string) (direct bool, err error)
 	}
 	resources := slices.Concat(texts(content["resources"]), texts(content["bases"]))
 	for _, resource := range slices.Concat(resources, texts(content["components"])) {
-		target := path.Join(overlayPath, resource)
-		direct = direct || target == basePath
-		if !memory.Exists(target) {
-			return false, fmt.Errorf("%s names %q, which is not in the overlay; c9s fetches nothing, and the rendered lab is %q",
-				filepath.Join(dir, name), resource, baseRef)
-		}
+		direct = direct || path.Join(overlayPath, resource) == basePath
 	}
 	if len(resources) > 0 {
 		return direct, nil
