@@ -36,6 +36,9 @@ const (
 	// started anew: ready is what has run for a while.
 	steady      = 1500 * time.Millisecond
 	steadyAgain = 12 * time.Second
+	// deleted is how long a Deployment may be absent. A wait begins after all have been
+	// applied, so one that stays absent was deleted by somebody else.
+	deleted = 10 * time.Second
 )
 
 // Failure is a Pod that will not get ready, with the end of the log of the
@@ -74,6 +77,7 @@ func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)
 	}
 	var (
 		firstFailure time.Time
+		missingSince time.Time
 		seen         = newSightings()
 		tick         = time.NewTicker(500 * time.Millisecond)
 	)
@@ -84,8 +88,16 @@ func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)
 			tell(progress)
 		}
 		failed, ready := seen.judge(progress, time.Now())
+		missing := l.pods() - len(progress)
+		if missing <= 0 {
+			missingSince = time.Time{}
+		} else if missingSince.IsZero() {
+			missingSince = time.Now()
+		} else if time.Since(missingSince) >= deleted {
+			return fmt.Errorf("lab %s: another client changed it; %d of its %d Deployments no longer exist", lab, missing, l.pods())
+		}
 		switch {
-		case ready && len(progress) >= l.pods():
+		case ready && missing <= 0:
 			return nil
 		case len(failed) == 0:
 			firstFailure = time.Time{}
