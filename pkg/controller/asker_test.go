@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,13 @@ func (f *fakeSidecars) set(uid types.UID, change func(*api.Status)) {
 	s.Fabric.Wires = append([]wire.WireStatus(nil), s.Fabric.Wires...)
 	change(&s)
 	f.status[uid] = s
+}
+
+// times returns how often a sidecar was asked.
+func (f *fakeSidecars) times(uid types.UID) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked[uid]
 }
 
 func (f *fakeSidecars) follow(ctx context.Context, p *corev1.Pod, tag string, alive func()) (api.Status, bool, error) {
@@ -79,18 +87,18 @@ func TestAskerFollows(t *testing.T) {
 		uid := all[0].UID
 		f := newFakeSidecars(all)
 		a := newAsker(5*time.Second, f.follow)
-		news := 0
-		a.changed = func() { news++ }
+		var news atomic.Int64
+		a.changed = func() { news.Add(1) }
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { a.run(ctx, func() []*corev1.Pod { return all }); close(done) }()
 		time.Sleep(time.Second)
-		if news != 1 || len(a.answers(all, time.Now())) != 1 {
-			t.Fatalf("%d news of a new Pod", news)
+		if news.Load() != 1 || len(a.answers(all, time.Now())) != 1 {
+			t.Fatalf("%d news of a new Pod", news.Load())
 		}
 		for name, c := range map[string]struct {
 			change func(*wire.WireStatus)
-			news   int
+			news   int64
 		}{
 			"traffic":        {func(w *wire.WireStatus) { w.TxBytes, w.RxFrames = 99, 99 }, 0},
 			"round trip":     {func(w *wire.WireStatus) { w.RTT, w.Loss = 9, 0.1 }, 0},
@@ -99,16 +107,16 @@ func TestAskerFollows(t *testing.T) {
 			"its reason":     {func(w *wire.WireStatus) { w.Reason = "the far end is down" }, 1},
 			"its datapath":   {func(w *wire.WireStatus) { w.Datapath = wire.DatapathVXLAN }, 1},
 		} {
-			before := news
+			before := news.Load()
 			f.set(uid, func(s *api.Status) { c.change(&s.Fabric.Wires[0]) })
 			time.Sleep(time.Second)
-			if news-before != c.news {
-				t.Errorf("%s: %d news within a second, want %d", name, news-before, c.news)
+			if n := news.Load() - before; n != c.news {
+				t.Errorf("%s: %d news within a second, want %d", name, n, c.news)
 			}
 		}
-		before := f.asked[uid]
+		before := f.times(uid)
 		time.Sleep(10 * time.Minute)
-		if n := f.asked[uid] - before; n > 25 {
+		if n := f.times(uid) - before; n > 25 {
 			t.Errorf("a sidecar at rest is asked %d times in 10 minutes", n)
 		}
 		if age := a.answers(all, time.Now())["r1"].Age; age > fresh {
@@ -179,7 +187,7 @@ func TestSilentSidecars(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		for i := range dead {
-			if n := f.asked[all[i].UID]; n > 25 {
+			if n := f.times(all[i].UID); n > 25 {
 				t.Errorf("one that is silent is asked %d times in 10 minutes", n)
 			}
 		}

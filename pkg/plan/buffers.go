@@ -1,31 +1,6 @@
 package plan
 
-import (
-	"bytes"
-	"errors"
-	"strings"
-)
-
-// boundedBuffer keeps what is written up to a limit, and calls full once when
-// there is more. It has no ReadFrom, which would go round the limit.
-type boundedBuffer struct {
-	kept       bytes.Buffer
-	limit      int
-	overflowed bool
-	full       func()
-}
-
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.overflowed {
-		return 0, errors.New("too much output")
-	}
-	if b.kept.Len()+len(p) > b.limit {
-		b.overflowed = true
-		b.full()
-		return 0, errors.New("too much output")
-	}
-	return b.kept.Write(p)
-}
+import "strings"
 
 // endsBuffer keeps the beginning and the end of what is written, half of limit each:
 // a crash says what it is first, other programs last.

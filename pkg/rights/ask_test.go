@@ -39,7 +39,7 @@ func TestMissing(t *testing.T) {
 	ordinary := []authorizationv1.ResourceRule{
 		rule([]string{"get", "create", "patch", "list", "delete", "update", "watch"}, []string{"", "apps", "rbac.authorization.k8s.io", "coordination.k8s.io"},
 			[]string{"secrets", "roles", "configmaps", "deployments", "services", "replicasets", "leases"}, nil),
-		rule([]string{"list", "watch", "patch", "delete", "deletecollection"}, []string{""}, []string{"pods", "events", "*/status"}, nil),
+		rule([]string{"get", "list", "watch", "patch", "delete", "deletecollection"}, []string{""}, []string{"pods", "events", "*/status"}, nil),
 		rule(all, []string{""}, []string{"pods/exec", "*/proxy", "pods/log"}, nil),
 	}
 	for name, c := range map[string]struct {

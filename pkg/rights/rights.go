@@ -110,6 +110,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Status, services, "", "list")
 	add(Status, events, "", "list")
 	add(Status, pods, "proxy", "get")
+	add(Exec, pods, "", "get")
 	add(Exec, pods, "exec", "create")
 	add(Logs, pods, "log", "get")
 	add(Restart, deployments, "", "get", "watch", "patch")

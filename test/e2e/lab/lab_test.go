@@ -199,10 +199,13 @@ func (l *lab) eventually(t *testing.T, node, text string, argv ...string) {
 	t.Helper()
 	testcluster.Eventually(t, patience, fmt.Sprintf("%q of %s in %s", text, strings.Join(argv, " "), node), func() error {
 		out, err := l.in(t.Context(), node, argv...)
-		if err == nil && !strings.Contains(out, text) {
-			err = fmt.Errorf("it prints %s", out)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w: %s", err, out)
+		case !strings.Contains(out, text):
+			return fmt.Errorf("it prints %s", out)
 		}
-		return err
+		return nil
 	})
 }
 

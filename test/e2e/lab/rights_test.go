@@ -89,7 +89,6 @@ func (l *lab) user(t *testing.T, role rbacv1.Role) string {
 // A user with the Role of docs/rights.md in a namespace, and nothing else, deploys a lab
 // there, uses it, edits it and destroys it.
 func TestUserOfOneNamespace(t *testing.T) {
-	long(t)
 	dir := t.TempDir()
 	now := edition{image: "v1", colour: "green", note: "first", links: `    - endpoints: ["A:eth1", "B:eth1"]`}
 	l := newLab(t, now.write(t, dir), "edit")
