@@ -335,24 +335,25 @@ topology:
     - endpoints: ["A:eth1", "B:eth1"]
 `})
 	l.deploy(t, "--wait=false")
-	state := func(want string) func() error {
+	// A node that was not ready yet is deployed; one that was is degraded.
+	state := func(node, lab string) func() error {
 		return func() error {
 			s, err := l.tryStatus(t)
 			if err != nil {
 				return err
 			}
-			for name, state := range map[string]string{"A": want, "B": "ready"} {
+			for name, state := range map[string]string{"A": node, "B": "ready"} {
 				if n := s.node(name); n.State != state {
 					return fmt.Errorf("%s is %s %s", name, n.State, n.Reason)
 				}
 			}
-			if word := map[string]string{"ready": "ready", "booting": "degraded"}[want]; s.State != word {
-				return fmt.Errorf("the lab is %s, want %s", s.State, word)
+			if s.State != lab {
+				return fmt.Errorf("the lab is %s, want %s", s.State, lab)
 			}
 			return nil
 		}
 	}
-	testcluster.Eventually(t, patience, "A to boot and B to be ready", state("booting"))
+	testcluster.Eventually(t, patience, "A to boot and B to be ready", state("booting", "deploying"))
 	began := l.started(t, "a", "a")
 	for range 5 { // ten tries of the healthcheck
 		time.Sleep(2 * time.Second)
@@ -361,12 +362,12 @@ topology:
 			t.Fatalf("%s after A's start it is %s %s, the lab %s", time.Since(began), n.State, n.Reason, s.State)
 		}
 	}
-	for _, step := range []struct{ command, state string }{{"touch", "ready"}, {"rm", "booting"}, {"touch", "ready"}} {
+	for _, step := range []struct{ command, state string }{{"touch", "ready"}, {"rm", "degraded"}, {"touch", "ready"}} {
 		changed := time.Now()
 		if out, err := l.in(t.Context(), "A", step.command, "/tmp/well"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		testcluster.Eventually(t, patience, "A to be "+step.state, state(step.state))
+		testcluster.Eventually(t, patience, "A to be "+step.state, state(step.state, step.state))
 		t.Logf("%s: %s after %s", step.command, step.state, time.Since(changed).Round(100*time.Millisecond))
 	}
 	if n := l.status(t).node("A"); n.Restarts != 0 {
