@@ -17,7 +17,7 @@ import (
 )
 
 // corpusRefusals are the reasons for which a public lab may be refused, and how
-// many labs of the corpus each refuses. docs/topology.md explains them.
+// many labs of the corpus each refuses. docs/reference/topology.md explains them.
 var corpusRefusals = map[diag.Code]string{
 	"kind-refused":       "ext-container or k8s-kind: containers outside the lab, a cluster made with Docker",
 	"node-unknown":       "network-mode of a container outside the lab",

@@ -42,7 +42,7 @@ func explain(w io.Writer, name string) error {
 		if near == "" {
 			near = topology.Nearest(name, codeNames())
 		}
-		hint := "\"c9s explain\" lists all fields, and docs/diagnostics.md all codes"
+		hint := "\"c9s explain\" lists all fields, and docs/reference/diagnostics.md all codes"
 		if near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}

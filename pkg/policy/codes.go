@@ -6,7 +6,7 @@ import "github.com/c9s-lab/c9s/pkg/diag"
 var (
 	CodeInvalid = declare("policy-invalid", "the policy file has an unknown key or a wrong value",
 		"c9s.yaml does not match its schema.",
-		"Correct the key or value; docs/policy.md lists the fields.")
+		"Correct the key or value; docs/reference/policy.md lists the fields.")
 	CodeExpression = declare("policy-expression", "a CEL expression of the policy file fails",
 		"The expression does not compile, or fails for a node.",
 		"Correct the expression; has(...) tests whether a field is set.")

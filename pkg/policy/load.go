@@ -144,7 +144,7 @@ func (r *reader) decode(n *yaml.Node, what string, to any) bool {
 	}
 	strict, err := sigsjson.UnmarshalStrict(data, to)
 	if err != nil {
-		r.errorf(n, "see docs/policy.md for an example", "%s", decodeError(what, err))
+		r.errorf(n, "see docs/reference/policy.md for an example", "%s", decodeError(what, err))
 		return false
 	}
 	for _, s := range strict {

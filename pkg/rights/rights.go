@@ -242,7 +242,7 @@ func Describe(list []Right) string {
 func Remedy(list []Right) string {
 	text := "ask for the ClusterRole admin in the namespace"
 	if slices.ContainsFunc(list, beyondAdmin) {
-		text += " and for patch pods/status, which the controller's Role has and admin lacks (docs/rights.md has a Role with all of it)"
+		text += " and for patch pods/status, which the controller's Role has and admin lacks (docs/reference/rights.md has a Role with all of it)"
 	}
 	if slices.ContainsFunc(list, func(r Right) bool { return r.Cluster }) {
 		text += ", or for a namespace that is there already and name it with -n"

@@ -1,7 +1,7 @@
 package topology
 
 // vocabulary is every key of containerlab 0.79's topology file. A test compares
-// it with what the decoder reads; docs/topology.md and `c9s explain` are made
+// it with what the decoder reads; docs/reference/topology.md and `c9s explain` are made
 // from it.
 var vocabulary = []Field{
 	{"name", Supported, "The lab's name. __gitBranch__ and __gitHash__ stand for the repository's.", "Names the namespace (lower case, hyphens for what Kubernetes refuses; -n overrides) and the label c9s.dev/lab.", "name: evpn01"},

@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// The wire protocol, version 1; docs/wire.md has the layouts. Every datagram
+// The wire protocol, version 1; docs/reference/wire.md has the layouts. Every datagram
 // begins with the same 16 bytes, so that a stranger's is told by two comparisons:
 //
 //	0  u8   version (high 4 bits) and type (low 4 bits)

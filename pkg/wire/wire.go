@@ -1,7 +1,7 @@
 // Package wire carries Ethernet frames between the Pods of a lab: the fabric
 // wire. One Fabric per Pod joins the legs of its links to those of other Pods,
 // over one UDP socket or the kernel's VXLAN, and makes a lost peer or a far end
-// that is down look like an unplugged cable. docs/wire.md describes the protocol.
+// that is down look like an unplugged cable. docs/reference/wire.md describes the protocol.
 //
 // Nothing in here knows Kubernetes: it runs between any two network namespaces.
 package wire

@@ -89,7 +89,7 @@ func hellos(fd int) (n int) {
 		if k > 14 && buf[12] == 0x86 {
 			udp = 14 + 40
 		}
-		// The version, 1, and the type of a hello, 2 (docs/wire.md).
+		// The version, 1, and the type of a hello, 2 (docs/reference/wire.md).
 		if k > udp+8 && int(buf[udp+2])<<8|int(buf[udp+3]) == contract.WirePort && buf[udp+8] == 0x12 {
 			n++
 		}

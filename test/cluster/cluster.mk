@@ -1,4 +1,4 @@
-# A real Kubernetes cluster on this machine; see docs/cluster.md. Included by the Makefile.
+# A real Kubernetes cluster on this machine; see docs/guides/local-cluster.md. Included by the Makefile.
 
 C9S_CLUSTER_BIN := $(CURDIR)/bin/c9s-cluster
 C9S_CLUSTER := $(C9S_CLUSTER_BIN) --name $(or $(CLUSTER_NAME),c9s)

@@ -143,7 +143,7 @@ metadata: {name: nobody}
 spec: {podSelector: {}, policyTypes: [Ingress, Egress]}
 `)
 	server := c.WaitReady(t, ns, "server", "client")[0]
-	// If none comes the policy seems to be enforced: say so in docs/cluster.md, and test it.
+	// If none comes the policy seems to be enforced: say so in docs/guides/local-cluster.md, and test it.
 	pings(t, c, ns, "client", server.Status.PodIP)
 	t.Log("NetworkPolicy: accepted, not enforced")
 }

@@ -21,7 +21,7 @@ var (
 		"Use a name that \"c9s kinds KIND\" lists.")
 	CodeKindFile = declare("kind-file", "a file of a kind catalogue cannot be used",
 		"A file of the --kinds folder does not match the schema of kinds.",
-		"Correct the file; docs/kinds.md lists the fields.")
+		"Correct the file; docs/reference/kinds.md lists the fields.")
 )
 
 func declare(code diag.Code, text, cause, remedy string) diag.Code {

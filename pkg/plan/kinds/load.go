@@ -113,7 +113,7 @@ func (l *loader) check(s *source) bool {
 	unknownFields(s.node, reflect.TypeFor[Kind](), func(key *yaml.Node) {
 		ok = false
 		l.problems.Errorf(CodeKindFile, diag.Pos{File: s.file, Line: key.Line, Column: key.Column},
-			"docs/kinds.md lists the fields", "unknown field %s", key.Value)
+			"docs/reference/kinds.md lists the fields", "unknown field %s", key.Value)
 	})
 	if l.base == nil || !ok {
 		return ok
@@ -140,7 +140,7 @@ func (l *loader) yamlProblems(at diag.Pos, err error) {
 			pos.Line, _ = strconv.Atoi(m[1])
 			text = m[2]
 		}
-		l.problems.Errorf(CodeKindFile, pos, "docs/kinds.md lists the fields", "%s", text)
+		l.problems.Errorf(CodeKindFile, pos, "docs/reference/kinds.md lists the fields", "%s", text)
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/kinds.md")
+var update = flag.Bool("update", false, "rewrite docs/reference/kinds.md")
 
 func TestMarkdownIsFresh(t *testing.T) {
-	const page = "../../../docs/kinds.md"
+	const page = "../../../docs/reference/kinds.md"
 	got := Markdown(Builtin())
 	if *update {
 		if err := os.WriteFile(page, got, 0o644); err != nil {
@@ -25,7 +25,7 @@ func TestMarkdownIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("docs/kinds.md is stale: go test ./pkg/plan/kinds -update")
+		t.Error("docs/reference/kinds.md is stale: go test ./pkg/plan/kinds -update")
 	}
 }
 

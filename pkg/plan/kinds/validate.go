@@ -19,7 +19,7 @@ func (l *loader) validate(s *source, k *Kind, c *Catalogue) {
 		return pos
 	}
 	wrong := func(field, format string, args ...any) {
-		l.problems.Errorf(CodeKindFile, at(field), "docs/kinds.md lists the fields", "%s: %s", field, fmt.Sprintf(format, args...))
+		l.problems.Errorf(CodeKindFile, at(field), "docs/reference/kinds.md lists the fields", "%s: %s", field, fmt.Sprintf(format, args...))
 	}
 	oneOf := func(field, text string, allowed ...string) {
 		if text != "" && !slices.Contains(allowed, text) {

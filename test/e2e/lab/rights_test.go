@@ -19,10 +19,10 @@ import (
 	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
 
-// userRole is the Role that docs/rights.md gives for a user.
+// userRole is the Role that docs/reference/rights.md gives for a user.
 func userRole(t *testing.T) rbacv1.Role {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(repo, "docs", "rights.md"))
+	page, err := os.ReadFile(filepath.Join(repo, "docs", "reference", "rights.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func userRole(t *testing.T) rbacv1.Role {
 	text, _, closed := strings.Cut(text, "```")
 	var role rbacv1.Role
 	if err := yaml.UnmarshalStrict([]byte(text), &role); err != nil || !found || !closed || len(role.Rules) == 0 {
-		t.Fatalf("docs/rights.md has no Role: %v", err)
+		t.Fatalf("docs/reference/rights.md has no Role: %v", err)
 	}
 	return role
 }
@@ -86,7 +86,7 @@ func (l *lab) user(t *testing.T, role rbacv1.Role) string {
 	return file
 }
 
-// A user with the Role of docs/rights.md in a namespace, and nothing else, deploys a lab
+// A user with the Role of docs/reference/rights.md in a namespace, and nothing else, deploys a lab
 // there, uses it, edits it and destroys it.
 func TestUserOfOneNamespace(t *testing.T) {
 	dir := t.TempDir()
