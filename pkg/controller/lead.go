@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -100,6 +101,7 @@ func (c *controller) lead(ctx context.Context) error {
 		return ctx.Err()
 	}
 	p := newPublisher(c.client, c.o.Namespace, c.log)
+	lost := newReplacer(c.client, p.events)
 	var waits atomic.Bool
 	p.later = func(d time.Duration) {
 		if waits.CompareAndSwap(false, true) {
@@ -130,7 +132,7 @@ func (c *controller) lead(ctx context.Context) error {
 			c.applied = applied
 			c.refreshDirectory(ctx)
 		}
-		if err := p.publish(ctx, c.look(), pods); err != nil && ctx.Err() == nil {
+		if err := errors.Join(lost.replace(ctx, pods), p.publish(ctx, c.look(), pods)); err != nil && ctx.Err() == nil {
 			c.log.Warn("writing", "error", err)
 			c.metrics.failures.Inc()
 			time.AfterFunc(again, poke)

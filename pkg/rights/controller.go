@@ -32,6 +32,11 @@ func Controller() []Rule {
 			"read the specification of every Pod of the namespace, with the values in its environment",
 		},
 		{
+			rbacv1.PolicyRule{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"delete"}},
+			"replace a Pod whose sidecar has lost its network namespace",
+			"restart the lab, and every other Pod of the namespace. Nothing new runs: whatever made the Pods makes them again",
+		},
+		{
 			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch"}},
 			"tell a stopped node from one that has no Pod yet",
 			"read the specification of every Deployment of the namespace, with the values in its environment",

@@ -46,6 +46,8 @@ var causes = []struct {
 	{"FailedMount", "secret \"", "a Secret that the Pod mounts is missing: apply the rendered secrets/ too, or use c9s deploy, which does"},
 	{"FailedMount", "not found", "something that the Pod mounts is missing: apply all that was rendered, or use c9s deploy, which does"},
 	{"FailedMount", "", "a volume cannot be mounted"},
+	{reasonLost, "", "its sidecar has lost its network namespace; the controller, or else the kubelet within about a minute, has the Pod replaced"},
+	{"Evicted", `EmptyDir volume "c9s"`, "its sidecar had lost its network namespace, or something else filled the folder of c9s in the Pod"},
 	{"Evicted", "ephemeral-storage", makeRoom},
 	{"Evicted", "DiskPressure", makeRoom},
 	{"Evicted", "", "the worker ran out of something and evicted it"},

@@ -70,6 +70,8 @@ func Of(d *appsv1.Deployment, pod *corev1.Pod, events []corev1.Event) Progress {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		p.State = StateTerminating
+	case Lost(pod):
+		p.State, p.Reason = StateDegraded, reasonLost
 	case pod.Status.Phase == corev1.PodFailed:
 		p.State, p.Reason, p.Message = StateFailed, pod.Status.Reason, pod.Status.Message
 	case pod.Spec.NodeName == "":

@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // The parts of a Pod's status that Of goes by.
@@ -29,6 +31,13 @@ func crashing(name string, code int32, reason string) corev1.ContainerStatus {
 	s := waiting(name, "CrashLoopBackOff", "back-off 40s")
 	s.RestartCount = 3
 	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}
+	return s
+}
+
+// lost is a container whose last run ended for the loss of its network namespace.
+func lost(s corev1.ContainerStatus) corev1.ContainerStatus {
+	s.RestartCount = 3
+	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: contract.LostMessage}
 	return s
 }
 
@@ -130,10 +139,16 @@ func TestOf(t *testing.T) {
 		"evicted": {pod: onWorker(func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "low on memory"
 		}), state: StateFailed, cause: "evicted it (low on memory)"},
-		"failed, no word":   {pod: onWorker(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), state: StateFailed, cause: "its Pod has failed"},
-		"on its worker":     {pod: onWorker(), state: StatePulling, cause: "-"},
-		"being made":        {pod: onWorker(inits(waiting(PrepareContainer, "PodInitializing", ""), waiting(WireContainer, "PodInitializing", "")), devices(waiting("r1", "PodInitializing", ""))), state: StatePulling, cause: "-"},
-		"laying out":        {pod: onWorker(inits(running(PrepareContainer), waiting(WireContainer, "PodInitializing", ""))), state: StatePreparing, cause: "-"},
+		"failed, no word": {pod: onWorker(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), state: StateFailed, cause: "its Pod has failed"},
+		"on its worker":   {pod: onWorker(), state: StatePulling, cause: "-"},
+		"being made":      {pod: onWorker(inits(waiting(PrepareContainer, "PodInitializing", ""), waiting(WireContainer, "PodInitializing", "")), devices(waiting("r1", "PodInitializing", ""))), state: StatePulling, cause: "-"},
+		"laying out":      {pod: onWorker(inits(running(PrepareContainer), waiting(WireContainer, "PodInitializing", ""))), state: StatePreparing, cause: "-"},
+		"namespace lost":  {pod: onWorker(inits(prepared, lost(waiting(WireContainer, "CrashLoopBackOff", "back-off 10s"))), devices(running("r1"))), state: StateDegraded, cause: "lost its network namespace"},
+		"just lost":       {pod: onWorker(inits(prepared, over(WireContainer, 1, "Error", contract.LostMessage)), devices(running("r1"))), state: StateDegraded, cause: "lost its network namespace"},
+		"lost and found":  {pod: onWorker(inits(prepared, lost(running(WireContainer))), devices(running("r1"))), state: StateBooting, cause: "-"},
+		"lost and evicted": {pod: onWorker(func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", `Usage of EmptyDir volume "c9s" exceeds the limit "512Mi". `
+		}), state: StateFailed, cause: "had lost its network namespace"},
 		"laid out":          {pod: onWorker(inits(prepared, waiting(WireContainer, "PodInitializing", ""))), state: StatePreparing, cause: "-"},
 		"wiring":            {pod: onWorker(inits(prepared, notStarted(running(WireContainer)))), state: StateWiring, cause: "-"},
 		"device being made": {pod: onWorker(wired, devices(waiting("r1", "ContainerCreating", ""))), state: StateStarting, cause: "-"},
