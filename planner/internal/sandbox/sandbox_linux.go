@@ -100,8 +100,8 @@ func isolate(cmd *exec.Cmd) {
 // process ends, so that Enter goes on without them.
 func Prepare() error {
 	if !Contained() {
-		if err := confineFiles(); err != nil {
-			fmt.Fprintf(os.Stderr, "running without limits on files: %v\n", err)
+		if err := confine(); err != nil {
+			fmt.Fprintf(os.Stderr, "running without limits on files and signals: %v\n", err)
 		}
 		return nil
 	}
