@@ -8,14 +8,16 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/status"
 )
 
 // Whatever the ConfigMaps of the namespace say, the controller reads or refuses it, and
 // goes on.
 func FuzzConfigMaps(f *testing.F) {
-	f.Add(`{"version":"c9s.dev/directory/v1","lab":"demo","nodes":[{"name":"r1","pod":"r1"}]}`, `{"version":"x","pods":{"r1":["10.0.0.1"]}}`, `{"nodes":[{"name":"r1","state":"failed"}]}`)
-	f.Add(`{"nodes":[0,0]}`, `[]`, ``)
-	f.Fuzz(func(t *testing.T, directory, addresses, state string) {
+	f.Add(`{"version":"c9s.dev/directory/v1","lab":"demo","nodes":[{"name":"r1","pod":"r1"}]}`, `{"version":"x","pods":{"r1":["10.0.0.1"]}}`, `{"nodes":[{"name":"r1","state":"failed"}]}`,
+		`{"version":"c9s.dev/topology/v1","links":[{"id":1,"kind":"wire","a":{"node":"r1","interface":"eth1"},"b":{"node":"r2","interface":"eth1"}}]}`)
+	f.Add(`{"nodes":[0,0]}`, `[]`, ``, `{"links":[{"b":null},{}]}`)
+	f.Fuzz(func(t *testing.T, directory, addresses, state, topology string) {
 		cm := func(name, key, text string) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{key: text}}
 		}
@@ -23,6 +25,7 @@ func FuzzConfigMaps(f *testing.F) {
 			cm(contract.DirectoryName(0), contract.DirectoryKey(0), directory),
 			cm(contract.AddressesConfigMap, contract.AddressesFile, addresses),
 			cm(contract.StatusConfigMap, "status.json", state),
+			cm(contract.TopologyName(0), contract.TopologyFile, topology),
 		)
 		p := newPublisher(client, namespace, quiet())
 		if err := p.load(t.Context()); err != nil {
@@ -31,6 +34,12 @@ func FuzzConfigMaps(f *testing.F) {
 		d, err := Directory(t.Context(), client, namespace)
 		if err != nil {
 			return
+		}
+		if links, err := Topology(t.Context(), client, namespace); err == nil {
+			seen := status.Compute(status.Facts{Name: d.Lab, Namespace: namespace, Directory: d, Links: links})
+			if len(seen.Links) != len(links) || len(links) > 0 && seen.State == status.LabReady {
+				t.Errorf("of %d links %d are shown, the lab is %s", len(links), len(seen.Links), seen.State)
+			}
 		}
 		l := labOf(pods())
 		l.Name = d.Lab

@@ -97,8 +97,27 @@ func checkPlan(p *Plan, l *lab.Lab) *problem {
 		if actions != 1 || s.Write != nil && !known(s.Write.Ref) {
 			return failed("step %d does not say one thing to do", i+1)
 		}
+		if !s.hasCommand() {
+			return failed("step %d has no command", i+1)
+		}
 	}
 	return nil
+}
+
+// hasCommand reports whether the step is a file or has a command to run.
+func (s Step) hasCommand() bool {
+	var argv []string
+	switch {
+	case s.Run != nil:
+		argv = s.Run.Argv
+	case s.Wait != nil:
+		argv = s.Wait.Argv
+	case s.CLI != nil:
+		argv = s.CLI.Argv
+	default:
+		return true
+	}
+	return len(argv) > 0 && argv[0] != ""
 }
 
 // inFolder tells whether a path is relative and stays below where it starts.

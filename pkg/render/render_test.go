@@ -257,6 +257,26 @@ func TestStrict(t *testing.T) {
 	}
 }
 
+// TestManifestsAreRead: what is rendered for a Pod is what the Pod's programs accept.
+func TestManifestsAreRead(t *testing.T) {
+	found := 0
+	for name, build := range labs {
+		for _, o := range build().mustRender(t).Objects {
+			cm, ok := o.Object.(*corev1.ConfigMap)
+			if !ok || cm.Data[contract.ManifestFile] == "" {
+				continue
+			}
+			found++
+			if _, err := contract.ParseManifest([]byte(cm.Data[contract.ManifestFile])); err != nil {
+				t.Errorf("%s, %s: %v", name, cm.Name, err)
+			}
+		}
+	}
+	if found < len(labs) {
+		t.Errorf("%d manifests in %d labs", found, len(labs))
+	}
+}
+
 // TestNoise: nothing of what the API's types write for nothing, and nothing of
 // clabernetes'.
 func TestNoise(t *testing.T) {

@@ -5,7 +5,6 @@ package execute
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -62,14 +61,11 @@ func load(file string) (*contract.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	var p contract.Program
-	if err := json.Unmarshal(data, &p); err != nil {
+	p, err := contract.ParseProgram(data)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if p.Version != contract.ProgramVersion {
-		return nil, fmt.Errorf("%s has version %q, this helper knows %q", file, p.Version, contract.ProgramVersion)
-	}
-	return &p, nil
+	return p, nil
 }
 
 // background starts this program again in a session of its own, without the

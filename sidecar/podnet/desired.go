@@ -116,11 +116,9 @@ func (d *desired) readManifest(path string) error {
 	if err != nil {
 		return err
 	}
-	var m contract.Manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+	if d.manifest, err = contract.ParseManifest(data); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	d.manifest = &m
 	return nil
 }
 

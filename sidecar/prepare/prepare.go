@@ -4,7 +4,6 @@
 package prepare
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -70,14 +69,7 @@ func readManifest(dir string) (*contract.Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
-	var m contract.Manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("reading the manifest: %w", err)
-	}
-	if m.Version != contract.ManifestVersion {
-		return nil, fmt.Errorf("the manifest has version %q and this image knows %q: render the lab with the c9s of the image's version, or use --image", m.Version, contract.ManifestVersion)
-	}
-	return &m, nil
+	return contract.ParseManifest(data)
 }
 
 // makeVolume makes a named volume, as Docker does open to every user. What is
