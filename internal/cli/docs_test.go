@@ -40,17 +40,17 @@ func checkDoc(t *testing.T, name, want string) {
 	}
 }
 
-// TestTopologyPage makes the page of the vocabulary.
+// TestTopologyPage checks the generated page of topology fields.
 func TestTopologyPage(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# The topology file\n\n" + generated)
-	fmt.Fprintf(&b, "Every field of containerlab %s's topology file, and what c9s does with it. `c9s explain FIELD`\nsays the same. *accepted* fields are read and have no effect, and one warning says so.\n\n", kinds.ContainerlabVersion)
+	b.WriteString("# Topology fields\n\n" + generated)
+	fmt.Fprintf(&b, "Every field of the topology file of containerlab %s, and what c9s does with it. `c9s explain FIELD` prints the\nsame. *accepted* fields have no effect; one warning names them.\n\n", kinds.ContainerlabVersion)
 	b.WriteString("`node.` stands for an entry of `topology.nodes`, `groups` and `kinds`, and for `topology.defaults`;\n`link.` for an entry of `topology.links`.\n\n")
-	b.WriteString("| field | here | in containerlab | in c9s |\n|---|---|---|---|\n")
+	b.WriteString("| field | support | in containerlab | in c9s |\n|---|---|---|---|\n")
 	for _, f := range topology.Vocabulary() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Path, f.Treatment, cell(f.Meaning), cell(f.Here))
 	}
-	b.WriteString("\n## Why a lab is refused\n\nThe reasons that public labs meet, of all that [diagnostics.md](diagnostics.md) lists:\n\n| code | reason |\n|---|---|\n")
+	b.WriteString("\n## Why labs are rejected\n\nPublic labs are rejected for these reasons. [Diagnostics](diagnostics.md) lists all reasons.\n\n| code | reason |\n|---|---|\n")
 	for _, code := range slices.Sorted(maps.Keys(corpusRefusals)) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", code, corpusRefusals[code])
 	}
@@ -59,11 +59,11 @@ func TestTopologyPage(t *testing.T) {
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
-// TestDiagnosticsPage makes the page of all diagnostics.
+// TestDiagnosticsPage checks the generated page of diagnostics.
 func TestDiagnosticsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Diagnostics\n\n" + generated)
-	b.WriteString("Codes are stable. An error stops the run: nothing is written. `c9s explain CODE` prints an entry of this\npage; `c9s validate -o json` gives diagnostics with file, line, column and node.\n")
+	b.WriteString("Codes are stable. If there is an error, nothing is written. `c9s explain CODE` prints an entry of this page.\n`c9s validate -o json` prints diagnostics with file, line, column and node.\n")
 	stage := diag.Stage(-1)
 	for _, e := range diag.Explanations() {
 		if e.Stage != stage {
@@ -75,11 +75,11 @@ func TestDiagnosticsPage(t *testing.T) {
 	checkDoc(t, "diagnostics.md", b.String())
 }
 
-// TestCommandsPage makes the page of the command line from its own help.
+// TestCommandsPage checks the page of commands, which is generated from their help.
 func TestCommandsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Commands\n\n" + generated)
-	b.WriteString("Exit codes: 0, 1 for diagnostics or a failure, 2 for wrong usage or a question without a terminal, 3 for\na question answered no. Results go to standard output, all else to standard error. Colour is for terminals only,\nand `NO_COLOR` turns it off.\n")
+	b.WriteString("| exit code | meaning |\n|---|---|\n| 0 | success |\n| 1 | an error in the input, or a failure |\n| 2 | wrong usage, or a question without a terminal |\n| 3 | you answered no |\n\nResults go to standard output, everything else to standard error. Colour is used only on terminals; `NO_COLOR` turns\nit off.\n")
 	var out bytes.Buffer
 	for _, name := range commandNames(newRoot(IO{}), "") {
 		out.Reset()
@@ -94,7 +94,7 @@ func TestCommandsPage(t *testing.T) {
 	checkDoc(t, "commands.md", b.String())
 }
 
-// commandNames are all commands that do something, in the order of the root.
+// commandNames returns the names of all runnable commands, in the order of the root.
 func commandNames(cmd *cobra.Command, prefix string) []string {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -108,7 +108,7 @@ func commandNames(cmd *cobra.Command, prefix string) []string {
 	return names
 }
 
-// TestSecurityPage holds that each test that the page of attacks names exists.
+// TestSecurityPage checks that every test that the page of attacks names exists.
 func TestSecurityPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/security.md")
 	if err != nil {
@@ -135,7 +135,7 @@ func TestSecurityPage(t *testing.T) {
 	}
 	for _, m := range names {
 		if name := string(m[1]); !have[name] {
-			t.Errorf("docs/reference/security.md names %s, and there is no such test", name)
+			t.Errorf("docs/reference/security.md names %s, which does not exist", name)
 		}
 	}
 }
