@@ -64,6 +64,8 @@ type route struct {
 	Src   netip.Addr   `json:"src,omitzero"`
 	Scope uint8        `json:"scope,omitempty"`
 	MTU   int          `json:"mtu,omitempty"`
+	// Metric tells routes to one destination apart.
+	Metric int `json:"metric,omitempty"`
 	// OnLink and Kind (RTN_*) are the route's own; 0 is unicast.
 	OnLink bool `json:"onLink,omitempty"`
 	Kind   int  `json:"kind,omitempty"`
@@ -205,7 +207,7 @@ func (u *Underlay) remember(l netlink.Link) error {
 
 // savedRoute leaves out what belongs to every interface: link-local and multicast.
 func savedRoute(r netlink.Route, family int) (route, bool) {
-	s := route{Scope: uint8(r.Scope), MTU: r.MTU, OnLink: r.Flags&int(netlink.FLAG_ONLINK) != 0}
+	s := route{Scope: uint8(r.Scope), MTU: r.MTU, Metric: r.Priority, OnLink: r.Flags&int(netlink.FLAG_ONLINK) != 0}
 	if r.Type != unix.RTN_UNICAST {
 		s.Kind = r.Type
 	}
@@ -233,7 +235,11 @@ func (u *Underlay) addresses(l netlink.Link) error {
 		if slices.ContainsFunc(have, func(a netlink.Addr) bool { return prefix(a.IPNet) == want }) {
 			continue
 		}
-		if err := u.nl.AddrReplace(l, link.Addr(want)); err != nil {
+		a := link.Addr(want)
+		// The kernel makes no route to the prefix: the plugin's routes have one, or, as
+		// the ptp plugin's, one by a gateway instead.
+		a.Flags |= unix.IFA_F_NOPREFIXROUTE
+		if err := u.nl.AddrReplace(l, a); err != nil {
 			return fmt.Errorf("address %s of %s: %w", want, UnderlayName, err)
 		}
 	}
@@ -290,7 +296,7 @@ func (u *Underlay) routes(l netlink.Link) error {
 }
 
 func (r route) netlink(index int) *netlink.Route {
-	n := &netlink.Route{LinkIndex: index, Table: unix.RT_TABLE_MAIN, Type: r.Kind, Scope: netlink.Scope(r.Scope), MTU: r.MTU, Protocol: unix.RTPROT_STATIC}
+	n := &netlink.Route{LinkIndex: index, Table: unix.RT_TABLE_MAIN, Type: r.Kind, Scope: netlink.Scope(r.Scope), MTU: r.MTU, Priority: r.Metric, Protocol: unix.RTPROT_STATIC}
 	n.Dst = link.IPNet(r.Dst)
 	if r.Via.IsValid() {
 		n.Gw = r.Via.AsSlice()

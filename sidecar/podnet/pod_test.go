@@ -206,6 +206,12 @@ func (p *pod) addrs() []netip.Addr {
 // and a default route.
 func (c *cluster) newPod(name string, doc contract.Links) *pod {
 	c.t.Helper()
+	return c.newPodBy(name, doc, (*pod).plug)
+}
+
+// newPodBy has another CNI plugin.
+func (c *cluster) newPodBy(name string, doc contract.Links, plug func(*pod)) *pod {
+	c.t.Helper()
 	p := &pod{c: c, t: c.t, name: name, doc: doc, dir: filepath.Join(c.dir, name)}
 	for _, dir := range []string{"links", "directory", "plan", "state/exec/" + name, "key"} {
 		if err := os.MkdirAll(filepath.Join(p.dir, dir), 0o755); err != nil {
@@ -213,8 +219,8 @@ func (c *cluster) newPod(name string, doc contract.Links) *pod {
 		}
 	}
 	p.write("hosts", "127.0.0.1\tlocalhost\n")
-	p.plug()
 	c.pods = append(c.pods, p)
+	plug(p)
 	p.doc.Version, p.doc.Pod = contract.LinksVersion, name
 	if p.doc.Lab == "" {
 		p.doc.Lab = "demo"
@@ -225,12 +231,8 @@ func (c *cluster) newPod(name string, doc contract.Links) *pod {
 
 // plug makes the namespace with a new address.
 func (p *pod) plug() {
-	n := p.c.next
-	p.c.next++
-	p.ns = fmt.Sprintf("%s-%d", p.c.name, n)
+	n := p.makeNS()
 	p.ip4, p.ip6 = fmt.Sprintf("10.244.0.%d", n), fmt.Sprintf("fd00:244::%d", n)
-	p.c.ip("netns", "add", p.ns)
-	p.in("ip link set lo up")
 	p.c.in(fmt.Sprintf("ip link add v%d type veth peer name eth0 netns %s", n, p.ns))
 	p.c.in(fmt.Sprintf("ip link set v%d master br0 up", n))
 	p.in("ip link set eth0 up")
@@ -238,6 +240,16 @@ func (p *pod) plug() {
 	p.in("ip addr add " + p.ip6 + "/64 dev eth0 nodad")
 	p.in("ip route add default via " + gateway4)
 	p.in("ip -6 route add default via " + gateway6)
+}
+
+// makeNS makes the namespace, and returns its number.
+func (p *pod) makeNS() int {
+	n := p.c.next
+	p.c.next++
+	p.ns = fmt.Sprintf("%s-%d", p.c.name, n)
+	p.c.ip("netns", "add", p.ns)
+	p.in("ip link set lo up")
+	return n
 }
 
 func (p *pod) in(line string) string { p.t.Helper(); return inNS(p.t, p.ns, line) }
@@ -361,10 +373,15 @@ func (p *pod) inOwn(line string) string { p.t.Helper(); return inNS(p.t, p.own()
 
 // unplug ends the Pod's processes and namespaces, as a Pod's end does.
 func (p *pod) unplug() {
+	p.end()
+	run("ip", "netns", "del", p.ns)
+}
+
+// end ends the Pod's processes, and the sidecar's namespace with them.
+func (p *pod) end() {
 	p.kill()
 	p.helper = endOf(p.helper)
 	run("ip", "netns", "del", p.ns+"o")
-	run("ip", "netns", "del", p.ns)
 }
 
 // forgetState empties the shared folder, as another Pod has its own.
