@@ -63,7 +63,7 @@ func (d *draft) license() {
 		d.data.LicenseText = string(d.lab.Files[ref.Digest])
 	case rule.File == "":
 		d.problems.Warnf(CodeLicenseIgnored, n.Pos, "put the licence where the device looks for it with binds",
-			"node %q: kind %s does not read license", n.Name, d.kind.Name)
+			"kind %s does not read license", d.kind.Name)
 	default:
 		if file := d.expand(rule.File); file != "" {
 			d.addFile(File{Path: file, Mode: 0o644, Ref: &ref, Secret: true})

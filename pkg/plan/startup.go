@@ -20,7 +20,7 @@ import (
 // startup stages the startup-config by the kind's rule.
 func (d *draft) startup() {
 	rule, n := d.kind.Startup, d.node
-	if rule.File == "" && rule.Extensions == nil {
+	if !d.kind.ReadsStartup() {
 		if n.StartupConfig != nil {
 			d.ignoredStartup()
 		}
@@ -93,7 +93,7 @@ func (d *draft) partialAllowed() bool {
 
 func (d *draft) ignoredStartup() {
 	d.problems.Warnf(CodeStartupConfigIgnored, d.node.Pos, "mount a file with binds, or type the configuration with exec",
-		"node %q: kind %s does not read startup-config", d.node.Name, d.kind.Name)
+		"kind %s does not read startup-config", d.kind.Name)
 }
 
 // defaultStartup is the configuration of a node that gives none.
@@ -184,7 +184,7 @@ func (d *draft) render(text string) (string, bool) {
 		d.leftOver(text)
 		expanded, err := expandEnv(text, d.node.StartupConfig.Env)
 		if err != nil {
-			d.templateProblem(err, 0)
+			d.templateProblem(err)
 			return "", false
 		}
 		text = expanded
@@ -194,7 +194,7 @@ func (d *draft) render(text string) (string, bool) {
 	if err != nil {
 		_, parsed := d.planner.configs.parse(name, text)
 		d.unknownField = parsed == nil
-		d.templateProblem(err, templateLine(name, err))
+		d.templateProblem(err)
 		return "", false
 	}
 	return out, true
@@ -216,32 +216,49 @@ func expandEnv(text string, env map[string]string) (out string, err error) {
 	return parse.New("startup-config", list, &parse.Restrictions{NoDigit: true, NoReplace: true}).Parse(text)
 }
 
-// templateProblem tells of a configuration that cannot be rendered, at the node.
-func (d *draft) templateProblem(err error, line int) {
-	d.problems.Append([]diag.Diagnostic{templateProblem(d.node, err.Error(), line)})
+// templateProblem reports a configuration that cannot be rendered, at the node.
+func (d *draft) templateProblem(err error) {
+	d.problems.Append([]diag.Diagnostic{templateProblem(d.node, err.Error())})
 }
 
-// TemplateProblem adds to p that the startup-config of n cannot be rendered: why, and at
-// which of its lines, 0 where that is not known.
-func TemplateProblem(p *Plan, n *lab.Node, why string, line int) {
-	p.Diagnostics = append(p.Diagnostics, templateProblem(n, why, line))
+// TemplateProblem adds to p that the startup-config of n cannot be rendered. why is the
+// error of text/template, with or without words around it.
+func TemplateProblem(p *Plan, n *lab.Node, why string) {
+	p.Diagnostics = append(p.Diagnostics, templateProblem(n, why))
 }
 
-func templateProblem(n *lab.Node, why string, line int) diag.Diagnostic {
+func templateProblem(n *lab.Node, why string) diag.Diagnostic {
 	var problems diag.List
-	where := diag.Pos{File: cmp.Or(n.StartupConfig.File.Origin, n.StartupConfig.Name), Line: line}
+	where := diag.Pos{File: cmp.Or(n.StartupConfig.File.Origin, n.StartupConfig.Name)}
+	where.Line, why = templateFault(why)
 	problems.Errorf(CodeStartupConfigTemplate, n.Pos,
 		"a startup-config is a Go text/template; write {{\"{{\"}} for two plain braces",
 		"node %q: startup-config %s: %s", n.Name, where, why)
 	return problems.All()[0]
 }
 
-// templateLine finds the line in an error of text/template: "template: name:3:1:".
-func templateLine(name string, err error) int {
-	m := regexp.MustCompile(regexp.QuoteMeta(name) + `:(\d+)`).FindStringSubmatch(err.Error())
-	if m == nil {
-		return 0
+var (
+	// "template: name:3:1: executing "name" at <.X>: why", with the parts that are there.
+	templateError = regexp.MustCompile(`(?s)^.*?template: (?:[^:]*:(\d+)(?::\d+)?: )?(?:executing "[^"]*" )?(.*)$`)
+	// What began further up is reported at the end of the text.
+	templateStart = regexp.MustCompile(`^(.*) started at [^:]*:(\d+)$`)
+	noField       = regexp.MustCompile(`^at <[^>]*>: can't evaluate field (\w+) in type \S+$`)
+)
+
+// templateFault is the line and the reason in an error of text/template; the line is 0
+// where the error names none.
+func templateFault(text string) (line int, why string) {
+	why = text
+	if m := templateError.FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		why = strings.TrimSpace(m[2])
 	}
-	line, _ := strconv.Atoi(m[1])
-	return line
+	if m := templateStart.FindStringSubmatch(why); m != nil {
+		line, _ = strconv.Atoi(m[2])
+		why = m[1]
+	}
+	if m := noField.FindStringSubmatch(why); m != nil {
+		why = "the node has no field ." + m[1]
+	}
+	return line, why
 }

@@ -76,6 +76,9 @@ type Kind struct {
 // Custom reports whether a user defines the kind or overrides the built-in one.
 func (k *Kind) Custom() bool { return k.custom }
 
+// ReadsStartup reports whether the kind reads a startup-config.
+func (k *Kind) ReadsStartup() bool { return k.Startup.File != "" || k.Startup.Extensions != nil }
+
 // Interfaces are the naming rules of a kind. The zero value takes any name.
 //
 // A name that Keep matches stays. A name that Match matches is mapped: the Linux

@@ -2,8 +2,6 @@ package hooks
 
 import (
 	"bytes"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -46,13 +44,13 @@ func (c *complaints) take() []string {
 func (r *run) lost() error {
 	for _, line := range Complaints.take() {
 		if r.node.StartupConfig != nil && strings.Contains(line, "template") {
-			r.templateProblem(line)
+			plan.TemplateProblem(r.plan, r.node, line)
 			continue
 		}
 		r.warn(plan.CodeHookComplained, "see whether the plan has what it is about", "containerlab's hook of kind %s goes on after an error: %s", r.node.Kind, line)
 	}
 	cfg := r.node.StartupConfig
-	if cfg == nil || r.node.SuppressStartupConfig || r.decided(kinds.DecidesSteps) && !r.req.Full {
+	if cfg == nil || r.node.SuppressStartupConfig || r.decided(kinds.DecidesSteps) && !r.req.Full || r.kind != nil && !r.kind.ReadsStartup() {
 		return nil
 	}
 	text, err := r.read(cfg.File)
@@ -64,18 +62,6 @@ func (r *run) lost() error {
 			"nothing of the startup-config of node %q is in the plan that containerlab's hook of kind %s has made", r.node.Name, r.node.Kind)
 	}
 	return nil
-}
-
-var templateLine = regexp.MustCompile(`template: [^:]*:(\d+)`)
-
-// templateProblem says that the startup-config fails as a template, as the catalogue's
-// planner does.
-func (r *run) templateProblem(message string) {
-	line := 0
-	if m := templateLine.FindStringSubmatch(message); m != nil {
-		line, _ = strconv.Atoi(m[1])
-	}
-	plan.TemplateProblem(r.plan, r.node, message, line)
 }
 
 // tellingLines are lines that a template leaves as they are, and that stand in no

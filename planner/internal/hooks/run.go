@@ -102,7 +102,7 @@ func Plan(req *plan.Request) (p *plan.Plan, last bool, err error) {
 func (r *run) failed(phase string, err error) {
 	n := r.node
 	if n.StartupConfig != nil && strings.Contains(err.Error(), "template") {
-		r.templateProblem(err.Error())
+		plan.TemplateProblem(r.plan, n, err.Error())
 		return
 	}
 	r.refuse(plan.CodeHookFailed, "correct what the hook complains of, or plan with --planner builtin",
