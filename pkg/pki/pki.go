@@ -26,7 +26,7 @@ const (
 	// renew is how long before its end a certificate is issued anew.
 	renew = 30 * 24 * time.Hour
 	// backdate is for clocks that are behind.
-	backdate = 5 * time.Minute
+	backdate = time.Hour
 )
 
 // Pair is a certificate and its key in PEM.

@@ -32,7 +32,13 @@ func TestIssue(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if life := cert.NotAfter.Sub(cert.NotBefore); life < defaultValidity || life > defaultValidity+time.Hour {
+	// A device's clock may be some minutes behind or ahead.
+	for _, off := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
+		if _, err := cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: time.Now().Add(off)}); err != nil {
+			t.Errorf("by a clock that is %s off: %v", off, err)
+		}
+	}
+	if life := cert.NotAfter.Sub(cert.NotBefore); life < defaultValidity || life > defaultValidity+2*time.Hour {
 		t.Errorf("valid for %s", life)
 	}
 

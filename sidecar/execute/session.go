@@ -54,7 +54,7 @@ func (r *runner) converse(ctx context.Context, cli contract.CLI) (output string,
 	}
 	slave.Close()
 	screen := &tail{}
-	heard := &listener{w: screen}
+	heard := &listener{w: screen, began: time.Now()}
 	closed := make(chan struct{})
 	go func() { // ends with EIO when the last of the program has gone
 		buffer := make([]byte, 4096)
@@ -79,22 +79,23 @@ func (r *runner) converse(ctx context.Context, cli contract.CLI) (output string,
 	return screen.String(), cmd.ProcessState.ExitCode(), err
 }
 
-// listener notes when something was last heard.
+// listener notes when something was last heard, as the time since it began.
 type listener struct {
-	w    *tail
-	last atomic.Int64
+	w     *tail
+	began time.Time
+	last  atomic.Int64
 }
 
 func (l *listener) write(p []byte) {
 	if len(p) > 0 {
-		l.last.Store(time.Now().UnixNano())
+		l.last.Store(int64(time.Since(l.began)))
 		l.w.Write(p)
 	}
 }
 
 // untilQuiet waits for an answer that has come to a pause.
 func (l *listener) untilQuiet(ctx context.Context, closed <-chan struct{}) {
-	began := time.Now()
+	began := time.Since(l.began)
 	tick := time.NewTicker(quiet / 6)
 	defer tick.Stop()
 	for {
@@ -105,8 +106,8 @@ func (l *listener) untilQuiet(ctx context.Context, closed <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		}
-		last := time.Unix(0, l.last.Load())
-		if last.After(began) && time.Since(last) > quiet || time.Since(began) > lineLimit {
+		last, now := time.Duration(l.last.Load()), time.Since(l.began)
+		if last > began && now-last > quiet || now-began > lineLimit {
 			return
 		}
 	}

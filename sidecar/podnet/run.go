@@ -64,7 +64,7 @@ type sidecar struct {
 
 	wake   poke
 	begins atomic.Bool  // the startup probe has succeeded
-	passAt atomic.Int64 // when the pass began, ns since 1970; 0 between passes
+	passAt atomic.Int64 // when the pass began, in ns since begun; 0 between passes
 
 	mu     sync.Mutex
 	now    view
@@ -219,7 +219,7 @@ func (s *sidecar) loop(ctx context.Context, group *sync.WaitGroup, ends chan<- e
 		case <-s.wake:
 		default:
 		}
-		s.passAt.Store(time.Now().UnixNano())
+		s.passAt.Store(int64(max(1, time.Since(s.begun))))
 		err := s.pass(ctx)
 		s.passAt.Store(0)
 		s.note(err)

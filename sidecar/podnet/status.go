@@ -137,7 +137,7 @@ func (s *sidecar) live() (bool, string) {
 	if at == 0 {
 		return true, ""
 	}
-	if took := time.Since(time.Unix(0, at)); took > stuckAfter {
+	if took := time.Since(s.begun) - time.Duration(at); took > stuckAfter {
 		return false, fmt.Sprintf("the loop is stuck since %s", took.Round(time.Second))
 	}
 	return true, ""

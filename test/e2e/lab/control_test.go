@@ -3,7 +3,9 @@ package lab
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,9 +24,7 @@ func TestControlPlaneFaults(t *testing.T) {
 	l := newLab(t, now.write(t, dir), "edit")
 
 	t.Run("API server away for 30 s during deploy", func(t *testing.T) {
-		back := l.killAPIServer(t, 30*time.Second)
-		l.deploy(t)
-		back()
+		l.deployThrough(t)
 		l.ready(t)
 		l.reaches(t, "A", "10.9.0.2")
 	})
@@ -33,9 +33,7 @@ func TestControlPlaneFaults(t *testing.T) {
 		now.links += "\n" + `    - endpoints: ["A:eth2", "C:eth1"]`
 		now.colour = "red" // B alone restarts
 		now.write(t, dir)
-		back := l.killAPIServer(t, 30*time.Second)
-		l.deploy(t)
-		back()
+		l.deployThrough(t)
 		l.ready(t)
 		l.eventually(t, "B", "red", "printenv", "COLOUR")
 		l.eventually(t, "A", "LOWER_UP", "ip", "link", "show", "eth2")
@@ -58,6 +56,7 @@ func TestControlPlaneFaults(t *testing.T) {
 			t.Errorf("the controller restarted: %s, then %s", controller, now)
 		}
 	})
+	t.Run("connection tracking full", func(t *testing.T) { l.fillConntrack(t) })
 	t.Run("controller killed at each of its writes", func(t *testing.T) { l.killControllerAtWrites(t) })
 	t.Run("etcd restored from before the last edit", func(t *testing.T) {
 		l.restoreEtcd(t, func() {
@@ -81,6 +80,64 @@ func TestControlPlaneFaults(t *testing.T) {
 	if !t.Failed() {
 		l.destroyed(t)
 	}
+}
+
+// deployThrough deploys the lab while the API server is away for 30 s, from the deploy's
+// first word on.
+func (l *lab) deployThrough(t *testing.T) {
+	t.Helper()
+	cmd := l.command(t.Context(), l.deployArgs()...)
+	out := &firstWord{spoken: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-out.spoken:
+	case err := <-ended:
+		t.Fatalf("deploy ended without a word: %v", err)
+	}
+	back := l.killAPIServer(t, 30*time.Second)
+	select {
+	case err := <-ended:
+		t.Errorf("deploy ended while the API server was away: %v\n%s", err, out)
+	default:
+	}
+	back()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatalf("deploy: %v\n%s", err, out)
+		}
+	case <-time.After(patience):
+		t.Fatalf("deploy goes on for ever:\n%s", out)
+	}
+	t.Logf("deploy printed:\n%s", out)
+}
+
+// firstWord keeps what a command prints, and closes spoken as soon as there is
+// something.
+type firstWord struct {
+	mu     sync.Mutex
+	text   strings.Builder
+	spoken chan struct{}
+}
+
+func (w *firstWord) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.text.Len() == 0 && len(p) > 0 {
+		close(w.spoken)
+	}
+	return w.text.Write(p)
+}
+
+func (w *firstWord) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
 }
 
 // killAPIServer kills the API server whenever it starts, for a time that begins now. The
@@ -203,6 +260,40 @@ func (l *lab) killControllerAtWrites(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// fillConntrack leaves no room for new connections in the kernel's tables for 20 s. Wires
+// do not need any; what runs goes on, and nothing restarts.
+func (l *lab) fillConntrack(t *testing.T) {
+	before := restarts(t, l)
+	const limit = "/proc/sys/net/netfilter/nf_conntrack_max"
+	was, err := os.ReadFile(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := func() {
+		if err := os.WriteFile(limit, was, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	defer restore()
+	flows := l.traffic(t, "A", "10.9.0.2")
+	began := time.Now()
+	if err := os.WriteFile(limit, []byte("1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-time.After(20 * time.Second):
+	case <-t.Context().Done():
+	}
+	restore()
+	testcluster.Eventually(t, patience, "A to run commands", func() error {
+		_, err := l.in(t.Context(), "A", "true")
+		return err
+	})
+	flows.wentOn(t, began)
+	l.ready(t)
+	l.restartedOnly(t, before)
 }
 
 // restoreEtcd copies etcd's data, lets edit do its work, and puts the copy in the data's

@@ -140,7 +140,11 @@ func (l *lab) c9s(t *testing.T, args ...string) string {
 // deploy deploys the lab's topology.
 func (l *lab) deploy(t *testing.T, args ...string) string {
 	t.Helper()
-	return l.c9s(t, append([]string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes"}, args...)...)
+	return l.c9s(t, append(l.deployArgs(), args...)...)
+}
+
+func (l *lab) deployArgs() []string {
+	return []string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes"}
 }
 
 // args name the lab on the command line; one without a name is the only one of
