@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
@@ -36,6 +37,9 @@ const usage = `Usage:
   c9s-sidecar exec hold                hold the sidecar's network namespace from there
   c9s-sidecar status                   print the state of the Pod's network as JSON
   c9s-sidecar probe [--leave FILE]     try what the kernel can do, and print it as JSON
+  c9s-sidecar probe serve PORT         accept TCP connections, for the one that reaches
+  c9s-sidecar probe reach [--leave FILE] OPEN CLOSED
+                                       connect to two addresses, and print which answer
   c9s-sidecar idle                     the container of a Pod without a device: hold the namespace
 `
 
@@ -156,8 +160,24 @@ func runHold(ctx context.Context, args []string) error {
 func runProbe(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("probe", flag.ContinueOnError)
 	file := flags.String("leave", "", "leave it in this file too: a container's last word")
-	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+	verb := ""
+	if len(args) > 0 && (args[0] == "serve" || args[0] == "reach") {
+		verb, args = args[0], args[1:]
+	}
+	if err := flags.Parse(args); err != nil {
 		return errUsage
 	}
-	return probe.Run(ctx).Write(os.Stdout, *file)
+	switch {
+	case verb == "serve" && flags.NArg() == 1:
+		port, err := strconv.Atoi(flags.Arg(0))
+		if err != nil {
+			return errUsage
+		}
+		return probe.Serve(ctx, port)
+	case verb == "reach" && flags.NArg() == 2:
+		return probe.Reach(ctx, flags.Arg(0), flags.Arg(1)).Write(os.Stdout, *file)
+	case verb == "" && flags.NArg() == 0:
+		return probe.Run(ctx).Write(os.Stdout, *file)
+	}
+	return errUsage
 }

@@ -92,7 +92,7 @@ func (f *doctorFlags) run(ctx context.Context, world IO, args []string) error {
 		return fail(fmt.Errorf("asking the API server: %w", err))
 	}
 	if f.probe {
-		if facts.Probes, err = f.probeWorkers(ctx, world, client, facts, needs); err != nil {
+		if err := f.probeCluster(ctx, world, client, &facts, needs); err != nil {
 			return fail(err)
 		}
 	}
@@ -139,15 +139,16 @@ func (f *doctorFlags) needs(ctx context.Context, world IO, args []string) (docto
 	return doctor.Of(out), out.Namespace, nil
 }
 
-func (f *doctorFlags) probeWorkers(ctx context.Context, world IO, client *cluster.Client, facts doctor.Facts, needs doctor.Needs) (map[string]doctor.Probe, error) {
+func (f *doctorFlags) probeCluster(ctx context.Context, world IO, client *cluster.Client, facts *doctor.Facts, needs doctor.Needs) error {
 	rules, err := f.imageRules()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	fmt.Fprintln(world.Err, "probing the workers ...")
-	return doctor.Prober{
+	facts.Probes, facts.Policies, err = doctor.Prober{
 		Client: client.Typed, Namespace: facts.NamespaceName, Image: render.MapImage(rules, f.image), Timeout: f.timeout,
-	}.Probe(ctx, facts, needs)
+	}.Probe(ctx, *facts, needs)
+	return err
 }
 
 // resultTones are the colours of results, on a terminal.

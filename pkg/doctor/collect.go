@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,7 +46,11 @@ func (c Collector) Collect(ctx context.Context, n Needs) (Facts, error) {
 	fresh := f.newNamespace() // read here: what follows writes to f at the same time
 	var wg sync.WaitGroup
 	for _, read := range []func(){
-		func() { f.Admission = c.admission(ctx, fresh, n) },
+		func() {
+			// The API server dates the Pod that it is offered, and is asked right after.
+			f.Admission = c.admission(ctx, fresh, n)
+			f.Clocks = Clocks{Server: f.Admission.at, Renewed: c.renewed(ctx)}
+		},
 		func() {
 			f.Missing, f.RightsErr = rights.Missing(ctx, c.Client, c.Namespace, rights.Of(n.Kinds, n.Rules, fresh))
 		},
@@ -87,11 +92,27 @@ func (c Collector) admission(ctx context.Context, fresh bool, n Needs) Admission
 	}
 	got, err := c.Client.CoreV1().Pods(a.Namespace).Create(ctx, dryPod(n), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if a.Err = err; err == nil {
+		a.at = got.CreationTimestamp.Time
 		for _, s := range got.Spec.InitContainers {
 			a.Sidecars = a.Sidecars || s.RestartPolicy != nil && *s.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		}
 	}
 	return a
+}
+
+// renewed reads when the kubelets have renewed their Leases; nil where it may not.
+func (c Collector) renewed(ctx context.Context) map[string]time.Time {
+	leases, err := c.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	out := map[string]time.Time{}
+	for _, l := range leases.Items {
+		if l.Spec.RenewTime != nil {
+			out[l.Name] = l.Spec.RenewTime.Time
+		}
+	}
+	return out
 }
 
 // dryPod has a privileged sidecar and the paths of the worker that the lab mounts.

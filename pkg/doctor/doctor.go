@@ -55,9 +55,9 @@ func count(checks []Check, result Result) int {
 // first. Each may find several things or nothing.
 var checks = []func(Facts, Needs) []Check{
 	checkVersion, checkNamespace, checkAdmission, checkRights,
-	checkWorkers, checkRuntimes, checkDevices, checkCapacity,
+	checkWorkers, checkClocks, checkRuntimes, checkDevices, checkCapacity,
 	checkStorage, checkLoadBalancer, checkDNS,
-	checkProbes, checkKernel, checkMTU,
+	checkProbes, checkKernel, checkMTU, checkPolicies,
 }
 
 // Examine finds what the facts mean for what is needed.

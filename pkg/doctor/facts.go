@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -40,6 +42,24 @@ type Facts struct {
 	DNS    DNS
 	// Probes are by the name of the worker; nil where none was asked for.
 	Probes map[string]Probe
+	// Policies is whether NetworkPolicies are enforced; nil where it was not probed.
+	Policies *Policies
+	Clocks   Clocks
+}
+
+// Policies is what the probe of NetworkPolicies found, or why it found nothing.
+type Policies struct {
+	Enforced bool
+	Err      error
+}
+
+// Clocks are the API server's and the workers'.
+type Clocks struct {
+	// Server is the API server's time, in whole seconds; zero where it is not known.
+	Server time.Time
+	// Renewed are the times at which the kubelets last renewed their Leases, by their
+	// own clocks; nil where they cannot be read.
+	Renewed map[string]time.Time
 }
 
 // Admission is what the API server says to a privileged Pod with a sidecar.
@@ -51,6 +71,8 @@ type Admission struct {
 	// Sidecars tells that the Pod still had its sidecar's restartPolicy: an API
 	// server that does not know it drops it.
 	Sidecars bool
+	// at is when the API server answered, by its own clock.
+	at time.Time
 }
 
 // DNS is the cluster's name service.

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/status"
 	"github.com/c9s-lab/c9s/sidecar/probe"
 )
 
@@ -41,12 +39,12 @@ const (
 	cleanupTime  = 20 * time.Second
 )
 
-// Probe probes workers that a lab may land on. A namespace that is not there is
-// made for it, and removed again.
-func (p Prober) Probe(ctx context.Context, f Facts, n Needs) (map[string]Probe, error) {
+// Probe probes workers that a lab may land on, and whether NetworkPolicies are enforced
+// between them. A namespace that is not there is made for it, and removed again.
+func (p Prober) Probe(ctx context.Context, f Facts, n Needs) (map[string]Probe, *Policies, error) {
 	remove, err := p.namespace(ctx, f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer remove()
 	out := map[string]Probe{}
@@ -58,7 +56,7 @@ func (p Prober) Probe(ctx context.Context, f Facts, n Needs) (map[string]Probe, 
 		defer mu.Unlock()
 		out[workers[i].Name] = Probe{Report: report, Err: err}
 	})
-	return out, ctx.Err()
+	return out, p.policies(ctx, workers), ctx.Err()
 }
 
 func (p Prober) namespace(ctx context.Context, f Facts) (remove func(), err error) {
@@ -86,60 +84,52 @@ func (p Prober) namespace(ctx context.Context, f Facts) (remove func(), err erro
 }
 
 // one probes one worker.
-func (p Prober) one(ctx context.Context, worker string) (probe.Report, error) {
-	pods := p.Client.CoreV1().Pods(p.Namespace)
-	pod, err := pods.Create(ctx, p.pod(worker), metav1.CreateOptions{})
+func (p Prober) one(ctx context.Context, worker string) (report probe.Report, err error) {
+	pod, err := p.start(ctx, p.pod(worker))
 	if err != nil {
-		return probe.Report{}, err
+		return report, err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-		defer cancel()
-		_ = pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
-	}()
+	defer p.stop(ctx, pod)
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
-	for {
-		pod, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-		if err != nil && ctx.Err() == nil {
-			return probe.Report{}, err
-		}
-		if err == nil {
-			if report, done, err := answer(pod); done {
-				return report, err
-			}
-		}
-		select {
-		case <-time.After(probeEvery):
-		case <-ctx.Done():
-			return probe.Report{}, fmt.Errorf("the probe did not end within %s", p.Timeout)
-		}
-	}
+	_, err = p.until(ctx, pod, func(pod *corev1.Pod) (done bool, err error) {
+		report, done, err = answer(pod)
+		return done, err
+	})
+	return report, err
 }
 
 // answer reads a probe's Pod; done is false while it goes on.
 func answer(pod *corev1.Pod) (report probe.Report, done bool, err error) {
+	word, done, err := lastWordOf(pod)
+	if !done || err != nil {
+		return report, done, err
+	}
+	if err := json.Unmarshal([]byte(word), &report); err != nil {
+		return report, true, fmt.Errorf("the probe's answer cannot be read: %w", err)
+	}
+	if report.Version != probe.Version {
+		return report, true, fmt.Errorf("the probe answers in %s, and this c9s reads %s: use an image of its version", report.Version, probe.Version)
+	}
+	return report, true, nil
+}
+
+// lastWordOf returns what a Pod's one container left when it ended; done is false while
+// it has not. The error says why there is nothing.
+func lastWordOf(pod *corev1.Pod) (word string, done bool, err error) {
 	for _, s := range pod.Status.ContainerStatuses {
-		t := s.State.Terminated
-		switch {
+		switch t := s.State.Terminated; {
 		case t == nil:
 		case t.ExitCode != 0:
-			return report, true, fmt.Errorf("the probe ended with exit code %d (an image of another version?): %s", t.ExitCode, t.Message)
+			return "", true, fmt.Errorf("the probe ended with exit code %d (an image of another version?): %s", t.ExitCode, t.Message)
 		default:
-			if err := json.Unmarshal([]byte(t.Message), &report); err != nil {
-				return report, true, fmt.Errorf("the probe's answer cannot be read: %w", err)
-			}
-			if report.Version != probe.Version {
-				return report, true, fmt.Errorf("the probe answers in %s, and this c9s reads %s: use an image of its version", report.Version, probe.Version)
-			}
-			return report, true, nil
+			return t.Message, true, nil
 		}
 	}
-	how := status.Of(nil, pod, nil)
-	if how.Certain || how.State == status.StateFailed {
-		return report, true, errors.New(how.Cause())
+	if err := failure(pod); err != nil {
+		return "", true, err
 	}
-	return report, false, nil
+	return "", false, nil
 }
 
 func (p Prober) pod(worker string) *corev1.Pod {

@@ -3,7 +3,10 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,23 +62,45 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var made int
+	var mu sync.Mutex
 	client.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		p := a.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
-		p.Name = "c9s-probe-" + p.Spec.NodeName
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "probe", State: ended(0, string(report))}}
+		made++
+		p.Name = fmt.Sprintf("c9s-probe-%d", made)
+		word := string(report)
+		switch c := p.Spec.Containers[0]; {
+		case slices.Contains(c.Command, "serve"):
+			p.Status.Phase, p.Status.PodIP = corev1.PodRunning, fmt.Sprintf("10.0.0.%d", made)
+			return false, p, nil
+		case slices.Contains(c.Command, "reach"):
+			if *c.SecurityContext.AllowPrivilegeEscalation || p.Spec.NodeName != "n2" {
+				t.Errorf("it runs on %s with %+v", p.Spec.NodeName, c.SecurityContext)
+			}
+			word = `{"version":"c9s.dev/reach/v1","open":true,"closed":true}`
+		}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "probe", State: ended(0, word)}}
 		return false, p, nil
 	})
 	f := good()
 	f.Namespace = nil
 	f.Workers = append(f.Workers, worker("gk3-1"), worker("n3", tainted("k", "v")))
-	got, err := Prober{Client: client, Namespace: "demo", Image: "c9s:test", Timeout: 5 * time.Second}.Probe(t.Context(), f, Any())
+	got, policies, err := Prober{Client: client, Namespace: "demo", Image: "c9s:test", Timeout: 5 * time.Second}.Probe(t.Context(), f, Any())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 2 || got["n1"].Err != nil || got["n2"].Report.MTU != 1450 {
 		t.Errorf("probes %+v: want those of n1 and n2", got)
 	}
+	if policies == nil || policies.Err != nil || policies.Enforced {
+		t.Errorf("policies %+v: both targets were reached", policies)
+	}
 	ctx := context.Background()
+	if left, _ := client.NetworkingV1().NetworkPolicies("").List(ctx, metav1.ListOptions{}); len(left.Items) != 0 {
+		t.Errorf("%d NetworkPolicies are left", len(left.Items))
+	}
 	if pods, _ := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{}); len(pods.Items) != 0 {
 		t.Errorf("%d Pods are left", len(pods.Items))
 	}
@@ -88,7 +113,7 @@ func TestProbeNeverEnds(t *testing.T) {
 	client := fake.NewClientset()
 	f := good()
 	f.Workers = f.Workers[:1]
-	got, err := Prober{Client: client, Namespace: "demo", Image: "c9s:test", Timeout: 10 * time.Millisecond}.Probe(t.Context(), f, Any())
+	got, _, err := Prober{Client: client, Namespace: "demo", Image: "c9s:test", Timeout: 10 * time.Millisecond}.Probe(t.Context(), f, Any())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,9 @@ package probe
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"runtime"
 	"time"
 
@@ -27,19 +25,7 @@ func Run(ctx context.Context) Report {
 }
 
 // Write prints the report, and leaves it in file too, if that is not "".
-func (r Report) Write(w io.Writer, file string) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if file != "" {
-		if err := os.WriteFile(file, data, 0o644); err != nil {
-			return fmt.Errorf("leaving the report: %w", err)
-		}
-	}
-	_, err = fmt.Fprintf(w, "%s\n", data)
-	return err
-}
+func (r Report) Write(w io.Writer, file string) error { return write(w, file, r) }
 
 func kernel() string {
 	var u unix.Utsname
