@@ -33,6 +33,9 @@ type Config struct {
 	UnderlayMTU, MeshMTU int
 	// Tunnels are UDP ports of tunnels to outside the lab.
 	Tunnels []uint16
+	// Resolver is the port of UDP and TCP at which the device's resolver is, on the
+	// gateway's addresses.
+	Resolver uint16
 	// UDP and TCP are the ports on the Pod address that are the sidecar's; all others
 	// are the device's.
 	UDP, TCP []uint16
@@ -102,7 +105,7 @@ func (Table) Apply(c Config) (bool, error) {
 
 // layout counts the versions of what chains makes of a Config: it goes up with
 // every change there, so that a newer sidecar replaces an older one's table.
-const layout = 2
+const layout = 3
 
 func (c Config) marker() (string, error) {
 	data, err := json.Marshal(c)
@@ -204,17 +207,24 @@ func (c Config) own(proto byte) []uint16 {
 }
 
 // input is what the device reaches of the sidecar's namespace: the gateway answers a
-// ping and is a neighbour, no more. From the mesh there is nothing to reach.
+// ping, resolves names and is a neighbour, no more. From the mesh there is nothing to
+// reach, and of the gateway nothing from the cluster.
 func (c Config) input() []rule {
 	if c.Leg == "" {
 		return nil
 	}
-	rules := []rule{
+	var rules []rule
+	for _, n := range c.Mgmt {
+		rules = append(rules, exprs(iif(c.Underlay), daddr(host(n.Gateway)), drop()))
+		for _, proto := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
+			rules = append(rules, exprs(iif(c.Leg), daddr(host(n.Gateway)), dport(proto, c.Resolver), ret()))
+		}
+	}
+	rules = append(rules,
 		exprs(iif(c.Leg), l4proto(unix.IPPROTO_ICMP), ret()),
 		exprs(iif(c.Leg), l4proto(unix.IPPROTO_ICMPV6), ret()),
 		exprs(iif(c.Leg), ctBit(expr.CtKeySTATE, expr.CtStateBitESTABLISHED), ret()),
-		exprs(iif(c.Leg), refused()),
-	}
+		exprs(iif(c.Leg), refused()))
 	// Neighbour solicitation and advertisement (RFC 4861, 4.3 and 4.4).
 	for kind := byte(135); kind <= 136; kind++ {
 		rules = append(rules, exprs(iif(c.Mesh), icmpv6(kind), ret()))

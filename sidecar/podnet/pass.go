@@ -3,12 +3,14 @@ package podnet
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/sidecar/dns"
 	"github.com/c9s-lab/c9s/sidecar/hosts"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
@@ -131,11 +133,33 @@ func (s *sidecar) network(doc *contract.Links, ch change) error {
 		}
 		errs = append(errs, err)
 	}
-	errs = append(errs, s.router.Ensure(snap, mesh))
+	routed := s.router.Ensure(snap, mesh)
+	errs = append(errs, routed)
+	if routed == nil {
+		errs = append(errs, s.resolve(doc.Mgmt))
+	}
 	if mesh != nil {
 		errs = append(errs, s.ensurePeers(doc, mesh, ch.directory))
 	}
 	return errors.Join(errs...)
+}
+
+// resolve has the device's resolver, at the gateway.
+func (s *sidecar) resolve(mgmt *contract.Mgmt) error {
+	if mgmt == nil {
+		return s.dns.Listen()
+	}
+	s.dns.Set(s.want.hosts, mgmt.ExternalAccess)
+	var at []netip.AddrPort
+	for _, gateway := range []netip.Addr{mgmt.GatewayV4, mgmt.GatewayV6} {
+		if gateway.IsValid() {
+			at = append(at, netip.AddrPortFrom(gateway, dns.Port))
+		}
+	}
+	if err := s.dns.Listen(at...); err != nil || len(at) == 0 {
+		return err
+	}
+	return s.conf.Give(at[0].Addr())
 }
 
 // mgmtLegs are the legs of interfaces on the management network.
@@ -198,7 +222,7 @@ var (
 
 func (s *sidecar) firewall(doc *contract.Links, underlay netlink.Link) error {
 	c := nft.Config{
-		Underlay: mgmt.UnderlayName, PodAddrs: s.cfg.PodIPs, UnderlayMTU: underlay.Attrs().MTU, UDP: udpPorts, TCP: tcpPorts,
+		Underlay: mgmt.UnderlayName, PodAddrs: s.cfg.PodIPs, UnderlayMTU: underlay.Attrs().MTU, UDP: udpPorts, TCP: tcpPorts, Resolver: dns.Port,
 	}
 	for i := range doc.Interfaces {
 		if v := doc.Interfaces[i].VXLAN; v != nil && !slices.Contains(c.Tunnels, uint16(v.DstPort)) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
+	"github.com/c9s-lab/c9s/sidecar/dns"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
 	"github.com/c9s-lab/c9s/sidecar/nspace"
@@ -44,11 +45,14 @@ type sidecar struct {
 	nl       *netlink.Handle
 	device   *netlink.Handle
 	resolver *resolve.Resolver
-	asker    *asker
-	fabric   Fabric
-	running  *running
-	boot     boot
-	begun    time.Time
+	// conf is the Pod's resolv.conf, dns the device's resolver.
+	conf    *dns.Conf
+	dns     *dns.Server
+	asker   *asker
+	fabric  Fabric
+	running *running
+	boot    boot
+	begun   time.Time
 
 	// The loop's own, touched by nobody else.
 	want       desired
@@ -129,7 +133,11 @@ func newSidecar(cfg Config) (*sidecar, error) {
 		return nil, fmt.Errorf("netlink in the device's network namespace: %w", err)
 	}
 	s := &sidecar{cfg: cfg, own: own, nl: nl, device: device, wake: newPoke(), begun: time.Now()}
-	s.resolver = resolve.New(cfg.ResolvConf)
+	if s.conf, err = dns.Load(cfg.state("resolv.json"), cfg.ResolvConf); err != nil {
+		return nil, err
+	}
+	s.resolver = resolve.New(s.conf.Servers, s.conf.Search)
+	s.dns = dns.New(s.conf.Servers, cfg.Log)
 	s.asker = newAsker(s.resolver)
 	s.host.load(cfg.state("host.json"))
 	s.underlay = mgmt.NewUnderlay(nl, device, own.FD(), cfg.state("underlay.json"), cfg.PodIPs)
@@ -159,6 +167,7 @@ func (s *sidecar) close() {
 	if s.peers != nil {
 		s.peers.Close()
 	}
+	s.dns.Close()
 	s.nl.Close()
 	s.device.Close()
 	s.own.Close()

@@ -3,13 +3,11 @@
 package resolve
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -47,34 +45,10 @@ type answer struct {
 	err   error
 }
 
-// New reads resolv.conf once: a device of the Pod may write its own later.
-func New(resolvConf string) *Resolver {
-	r := &Resolver{dialer: net.Dialer{Timeout: dnsPatience}, cache: map[string]*answer{}}
-	r.servers, r.search = readResolvConf(resolvConf)
-	return r
-}
-
-func readResolvConf(path string) (servers, search []string) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		words := strings.Fields(lines.Text())
-		if len(words) < 2 {
-			continue
-		}
-		switch words[0] {
-		case "nameserver":
-			if len(servers) < 3 {
-				servers = append(servers, net.JoinHostPort(words[1], "53"))
-			}
-		case "search", "domain":
-			search = words[1:]
-		}
-	}
-	return servers, search
+// New returns a resolver that asks the servers (host:port) of the cluster's DNS, in the
+// search domains.
+func New(servers, search []string) *Resolver {
+	return &Resolver{dialer: net.Dialer{Timeout: dnsPatience}, cache: map[string]*answer{}, servers: servers, search: search}
 }
 
 // SetKnown takes the directory's addresses, and tells whether they are new.

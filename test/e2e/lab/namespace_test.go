@@ -12,12 +12,23 @@ import (
 	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
 
-// A Pod of which both holders of the sidecar's network namespace have ended is replaced:
-// by the controller, and without one by the kubelet.
-func TestHoldersLost(t *testing.T) {
-	l := smallLab(t, "lost", goodImage)
+// The sidecar's network namespace. A device resolves the lab's names and the cluster's
+// wherever its default route leads. A Pod of which both holders of the namespace have ended
+// is replaced: by the controller, and without one by the kubelet.
+func TestNamespace(t *testing.T) {
+	l := smallLab(t, "netns", goodImage)
 	l.deploy(t)
 	l.ready(t)
+	t.Run("names", func(t *testing.T) {
+		l.eventually(t, "A", "nameserver 172.20.20.1", "cat", "/etc/resolv.conf")
+		for _, do := range []string{"ip route del default", "ip -6 route del default"} {
+			if out, err := l.in(t.Context(), "A", "sh", "-c", do); err != nil {
+				t.Fatalf("%s: %v\n%s", do, err, out)
+			}
+		}
+		l.eventually(t, "A", "172.20.20.", "nslookup", "B.", "172.20.20.1")
+		l.eventually(t, "A", "Address", "nslookup", "kubernetes.default.svc.cluster.local")
+	})
 	t.Run("controller", func(t *testing.T) {
 		l.losesNamespace(t, "a") // deleted too soon to be seen in the status
 		events, err := l.Typed.CoreV1().Events(l.ns).List(t.Context(), metav1.ListOptions{})
