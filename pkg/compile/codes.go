@@ -106,6 +106,9 @@ var (
 	CodeCycle = declare("dependency-cycle", "nodes wait for each other in a cycle",
 		"None of the nodes could ever start.",
 		"Remove one of the dependencies.")
+	CodePodWait = declare("pod-wait", "a node waits for another one of its Pod before it starts",
+		"Nodes that share a network (network-mode: container:X) share a Pod, whose containers start together.",
+		"Wait in the stage configure, or give the nodes networks of their own.")
 	CodeHostExec = declare("stage-exec-host", "a stage runs a command on the container host",
 		"A cluster has no container host to run commands on.",
 		"Run the command in the container (target: container).")

@@ -30,6 +30,7 @@ func (c *compiler) compileStages() {
 			}
 		}
 	}
+	c.checkPodWaits()
 	c.checkCycles()
 }
 
@@ -86,35 +87,79 @@ func (c *compiler) addStage(n *node, name lab.StageName, s *topology.Stage) {
 	}
 }
 
+// podOf returns the name of the node whose Pod n is in: that at the end of
+// network-mode: container:X.
+func (c *compiler) podOf(name string) string {
+	for range len(c.nodes) {
+		n := c.nodes[name]
+		if n == nil || n.NetworkMode != lab.NetworkContainer {
+			break
+		}
+		name = n.NetworkNode
+	}
+	return name
+}
+
+// checkPodWaits refuses waits that a Pod cannot keep: its containers start together, once
+// all of its nodes may.
+func (c *compiler) checkPodWaits() {
+	for _, n := range c.order {
+		for _, w := range n.waitPos {
+			before := w.stage == lab.StageCreate || w.stage == lab.StageCreateLinks
+			if before && w.wait.Stage != lab.StageCreate && w.wait.Node != n.Name && c.podOf(w.wait.Node) == c.podOf(n.Name) {
+				c.diags.Errorf(CodePodWait, w.pos, "wait in the stage configure, or give the nodes networks of their own",
+					"node %q cannot wait for %q before it starts: they share a Pod (network-mode), whose containers start together", n.Name, w.wait.Node)
+			}
+		}
+	}
+}
+
 // checkCycles looks for nodes that wait for each other. Within a node each stage
-// comes after the one before it; network-mode container:X waits for X's create.
+// comes after the one before it; network-mode container:X waits for X's create; and a
+// Pod waits for all that any of its nodes waits for.
 func (c *compiler) checkCycles() {
 	type step struct {
 		node  string
 		stage lab.StageName
 	}
+	members := map[string][]*node{}
+	for _, n := range c.order {
+		members[c.podOf(n.Name)] = append(members[c.podOf(n.Name)], n)
+	}
 	state := map[step]int{} // 1: on the path, 2: done
-	var path []string
+	var path []step
 	var visit func(s step) bool
 	visit = func(s step) bool {
 		switch state[s] {
 		case 1:
+			path = append(path[slices.Index(path, s):], s) // the circle alone
 			return false
 		case 2:
 			return true
 		}
 		state[s] = 1
-		path = append(path, fmt.Sprintf("%s (%s)", s.node, s.stage))
+		path = append(path, s)
 		n := c.nodes[s.node]
 		var deps []step
 		if i := slices.Index(stageOrder, s.stage); i > 0 {
 			deps = append(deps, step{s.node, stageOrder[i-1]})
 		}
-		for _, w := range n.Stages[s.stage].WaitFor {
-			deps = append(deps, step{w.Node, w.Stage})
+		waits := n.Stages[s.stage].WaitFor
+		if s.stage == lab.StageCreate {
+			waits = nil
+			for _, m := range members[c.podOf(s.node)] {
+				for _, w := range m.Stages[s.stage].WaitFor {
+					if w.Node == m.Name || c.podOf(w.Node) != c.podOf(m.Name) {
+						waits = append(waits, w)
+					}
+				}
+			}
+			if n.NetworkMode == lab.NetworkContainer {
+				deps = append(deps, step{n.NetworkNode, lab.StageCreate})
+			}
 		}
-		if s.stage == lab.StageCreate && n.NetworkMode == lab.NetworkContainer {
-			deps = append(deps, step{n.NetworkNode, lab.StageCreate})
+		for _, w := range waits {
+			deps = append(deps, step{w.Node, w.Stage})
 		}
 		for _, d := range deps {
 			if c.nodes[d.node] != nil && !visit(d) {
@@ -129,7 +174,11 @@ func (c *compiler) checkCycles() {
 		for _, w := range n.waitPos {
 			path = nil
 			if !visit(step{n.Name, w.stage}) {
-				c.diags.Errorf(CodeCycle, w.pos, "remove one of the waits", "nodes wait for each other in a circle: %s", strings.Join(path, " -> "))
+				var circle []string
+				for _, s := range path {
+					circle = append(circle, fmt.Sprintf("%s (%s)", s.node, s.stage))
+				}
+				c.diags.Errorf(CodeCycle, w.pos, "remove one of the waits", "nodes wait for each other in a circle: %s", strings.Join(circle, " -> "))
 				return
 			}
 		}
