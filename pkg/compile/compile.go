@@ -72,7 +72,7 @@ func Compile(ctx context.Context, f *topology.File, o Options) (*lab.Lab, []diag
 			Source:  baseName(f.Path),
 			Files:   map[lab.Digest][]byte{},
 		},
-		nodes: map[string]*node{},
+		nodes: map[string]*node{}, unsetTold: map[string]bool{},
 	}
 	c.files = newStager(c)
 	for _, to := range o.MapFiles {
@@ -94,6 +94,8 @@ type compiler struct {
 	files *stager
 	nodes map[string]*node
 	order []*node // as in the file
+	// unsetTold are the environment variables that were reported as not set.
+	unsetTold map[string]bool
 	// hostPorts are the places of ports with a host side.
 	hostPorts []diag.Pos
 }

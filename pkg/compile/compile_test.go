@@ -481,3 +481,31 @@ func TestAssumedManagementSubnet(t *testing.T) {
 		t.Errorf("addresses with nothing in common: %v", diags)
 	}
 }
+
+// TestHealthcheckThatDockerIgnores: Docker runs no healthcheck whose test has no type, and
+// c9s says so.
+func TestHealthcheckThatDockerIgnores(t *testing.T) {
+	l, diags := compileText(t, "name: t\ntopology:\n  nodes:\n    r1: {kind: linux, image: a, healthcheck: {test: ['curl -f http://localhost/ || exit 1']}}\n", nil, Options{})
+	if l == nil || l.Nodes[0].Healthcheck != nil {
+		t.Errorf("the lab is %+v", l)
+	}
+	if len(diags) != 1 || diags[0].Severity != diag.Warning || !strings.Contains(diags[0].Message, "no effect, as in Docker") {
+		t.Errorf("diagnostics %v", diags)
+	}
+}
+
+// TestMappedLabName: a lab whose name is not its namespace's is reported, with its nodes.
+func TestMappedLabName(t *testing.T) {
+	text := func(name string) string {
+		return "name: " + name + "\ntopology:\n  nodes:\n    R1: {kind: linux, image: a}\n"
+	}
+	for name, want := range map[string]string{"ine_v5": "the lab ine_v5 as ine-v5, R1 as r1", "ine-v5": "shows R1 as r1"} {
+		_, diags := compileText(t, text(name), nil, Options{})
+		if len(diags) != 1 || diags[0].Code != CodeNameMapped || !strings.Contains(diags[0].Message, want) {
+			t.Errorf("%s: %v, want %s", name, diags, want)
+		}
+	}
+	if _, diags := compileText(t, text("ine_v5"), nil, Options{Namespace: "mine"}); len(diags) != 1 || strings.Contains(diags[0].Message, "the lab") {
+		t.Errorf("with a namespace of its own: %v", diags)
+	}
+}

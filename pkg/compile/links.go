@@ -35,7 +35,7 @@ func (c *compiler) compileLink(l *topology.Link) (*lab.Link, bool) {
 	out := &lab.Link{
 		Type:   lab.LinkType(l.Type.Value),
 		Pos:    l.Pos,
-		MTU:    c.within(l.MTU, 0, 65535, "mtu", "bytes"),
+		MTU:    c.linkMTU(l.MTU),
 		Vars:   l.Vars.Value,
 		Labels: map[string]string{},
 	}
@@ -253,6 +253,28 @@ func (c *compiler) outsideLink(out *lab.Link, e topology.Endpoint) bool {
 	return ok
 }
 
+// linkMTU is the MTU of a link, 0 for the default. The kernel takes no less than 68 bytes
+// for an interface with IPv4 (RFC 791).
+func (c *compiler) linkMTU(v topology.Int) int {
+	if v.Value == 0 {
+		return 0
+	}
+	return c.within(v, 68, 65535, "mtu", "bytes")
+}
+
+// reservedInterface says why a node cannot have an interface of a name; "" if it can.
+func reservedInterface(n *node, name string) string {
+	switch {
+	case name == "lo":
+		return "it is the loopback interface"
+	case n.RootNamespace && (name == n.Name || name == n.ID):
+		return "it is the bridge itself"
+	case n.RootNamespace && strings.HasPrefix(name, "c9s"):
+		return "the names that begin with c9s are the sidecar's"
+	}
+	return ""
+}
+
 // endpoint resolves one end: its node, Linux interface name, MAC and addresses.
 // It returns an end for counting even after an error, unless its node is unknown.
 // noLink is an Endpoint's Link where the link was refused.
@@ -281,6 +303,13 @@ func (c *compiler) endpoint(e topology.Endpoint) (*lab.Endpoint, bool) {
 			ok = false
 		} else {
 			end.Interface, end.Alias = linux, alias
+		}
+	}
+	if ok && n.Kind != hostKind {
+		if reason := reservedInterface(n, end.Interface); reason != "" {
+			c.diags.Errorf(kinds.CodeInterfaceName, e.Interface.Pos, "choose another name", "node %q cannot have an interface %q: %s", n.Name, end.Interface, reason)
+			n.badInterface = true
+			ok = false
 		}
 	}
 	if e.MAC.Value != "" {

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"net/netip"
+	"regexp"
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/alloc"
@@ -142,6 +143,10 @@ func (c *compiler) mgmtFamily(subnet, gateway, within topology.Str, fallback net
 		if !ok {
 			return f
 		}
+		if what := unusable(p); what != "" {
+			c.diags.Errorf(CodeBadAddress, subnet.Pos, "choose a private one, such as "+fallback.String(), "management subnet %s holds %s addresses, which no host can have", p, what)
+			return f
+		}
 		if p.Bits() > p.Addr().BitLen()-2 {
 			c.diags.Errorf(CodeBadAddress, subnet.Pos, "choose a shorter prefix", "management subnet %s has no room for a gateway and a node", p)
 			return f
@@ -173,12 +178,55 @@ func (c *compiler) mgmtFamily(subnet, gateway, within topology.Str, fallback net
 	return f
 }
 
+// reserved are the ranges whose addresses no interface of a node can have (RFC 6890).
+var reserved = []struct {
+	prefix netip.Prefix
+	what   string
+}{
+	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"}, {netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"}, {netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
+	{netip.MustParsePrefix("::/127"), "unspecified or loopback"}, {netip.MustParsePrefix("fe80::/10"), "link-local"},
+	{netip.MustParsePrefix("ff00::/8"), "multicast"},
+}
+
+// unusable names the kind of reserved addresses that a subnet holds; "" for none.
+func unusable(p netip.Prefix) string {
+	for _, r := range reserved {
+		if r.prefix.Overlaps(p) {
+			return r.what
+		}
+	}
+	return ""
+}
+
+// unset reports the environment variable that a value still names, once for each: the
+// value is no address because of it.
+func (c *compiler) unset(s topology.Str) bool {
+	m := leftover.FindStringSubmatch(s.Value)
+	if m == nil {
+		return false
+	}
+	name := m[1] + m[2]
+	if !c.unsetTold[name] {
+		c.unsetTold[name] = true
+		c.diags.Errorf(topology.CodeEnv, s.Pos, "set it, or write a default: ${"+name+":-VALUE}", "the environment variable %s is not set", name)
+	}
+	return true
+}
+
+// leftover is a reference that nothing was put in place of.
+var leftover = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
+
 // prefix reads a prefix of one family.
 func (c *compiler) prefix(s topology.Str, what string, v4 bool) (netip.Prefix, bool) {
 	p, err := netip.ParsePrefix(s.Value)
 	want, example := "an IPv6 prefix", "2001:db8::/64"
 	if v4 {
 		want, example = "an IPv4 prefix", "172.20.20.0/24"
+	}
+	if err != nil && c.unset(s) {
+		return netip.Prefix{}, false
 	}
 	if err != nil || p.Addr().Is4() != v4 || p.Addr().Is4In6() {
 		c.diags.Errorf(CodeBadAddress, s.Pos, "write it like "+example, "%s %q is not %s", what, s.Value, want)
@@ -194,6 +242,9 @@ func (c *compiler) address(s topology.Str, what string, withPrefix bool) (netip.
 		text, _, _ = strings.Cut(text, "/")
 	}
 	a, err := netip.ParseAddr(text)
+	if err != nil && c.unset(s) {
+		return netip.Addr{}, false
+	}
 	if err != nil || a.Zone() != "" {
 		c.diags.Errorf(CodeBadAddress, s.Pos, "write an IPv4 or IPv6 address", "%s %q is not an address", what, s.Value)
 		return netip.Addr{}, false

@@ -105,6 +105,9 @@ func (c *compiler) nameNodes() {
 	used := map[string]string{}
 	pos := map[string]diag.Pos{}
 	var mapped []string
+	if c.o.Namespace == "" && c.lab.Namespace != c.lab.Name && !strings.ContainsFunc(c.lab.Name, notInName) {
+		mapped = append(mapped, "the lab "+c.lab.Name+" as "+c.lab.Namespace)
+	}
 	for n := range c.eachNode() {
 		n.ID = MapName(n.Name, maxNodeID)
 		if n.ID != n.Name {
@@ -128,7 +131,7 @@ func (c *compiler) nameNodes() {
 		}
 		pos[n.Name] = n.Pos
 	}
-	if len(mapped) == 0 {
+	if len(mapped) == 0 || len(c.order) == 0 {
 		return
 	}
 	shown := mapped
@@ -136,5 +139,5 @@ func (c *compiler) nameNodes() {
 		shown = append(append([]string{}, mapped[:8]...), fmt.Sprintf("and %d more", len(mapped)-8))
 	}
 	c.diags.Warnf(CodeNameMapped, c.order[0].Pos, "either spelling works on the command line; inside the device the name stays as written",
-		"Kubernetes cannot carry some node names and shows %s", strings.Join(shown, ", "))
+		"Kubernetes cannot carry some names and shows %s", strings.Join(shown, ", "))
 }

@@ -47,7 +47,7 @@ func (c *compiler) compileNetworkModes() {
 		case primary == nil && chain:
 			c.diags.Errorf(CodeCycle, s.Pos, "let one of the nodes have a network of its own", "network-mode of node %q leads back to itself", n.Name)
 		case primary == nil:
-			c.diags.Errorf(CodeUnknownNode, s.Pos, c.nodeHint(n.NetworkNode), "network-mode of node %q names %q, which is not a node of this topology", n.Name, n.NetworkNode)
+			c.diags.Errorf(CodeUnknownNode, s.Pos, c.nodeHint(n.NetworkNode), "network-mode of node %q names %q, which is not a node of this topology: a Pod cannot join a container that runs outside the lab", n.Name, n.NetworkNode)
 		case primary.RootNamespace:
 			c.diags.Errorf(CodeNetworkMode, s.Pos, "name a node with a container", "network-mode of node %q names %q, which has no container", n.Name, primary.Name)
 		case primary.NetworkMode == lab.NetworkHost:

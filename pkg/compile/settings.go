@@ -75,7 +75,7 @@ func (c *compiler) compileHealthcheck(n *node) {
 			return
 		}
 	default:
-		c.diags.Errorf(topology.CodeBadValue, h.Test.Pos, "begin with CMD, CMD-SHELL or NONE", "the healthcheck's test begins with %q", test[0])
+		c.diags.Warnf(topology.CodeBadValue, h.Test.Pos, "begin with CMD, CMD-SHELL or NONE", "the healthcheck has no effect, as in Docker: its test begins with %q", test[0])
 		return
 	}
 	n.Healthcheck = &lab.Healthcheck{

@@ -268,6 +268,8 @@ func (d *decoder) unknownKey(e entry, path string, f *fields, only []string) {
 	}
 	if near := Nearest(e.key, known); near != "" {
 		hint = "did you mean \"" + near + "\"?"
+	} else if path == "" && fieldsOf(reflect.TypeFor[Topology]()).has(e.key) {
+		hint = "move it under topology: it is topology." + e.key
 	}
 	d.errorf(CodeUnknownField, e.keyNode, hint, "key %q is not known %s", e.key, where)
 }
@@ -278,6 +280,8 @@ type fields struct {
 	keys  []string
 	pos   int
 }
+
+func (f *fields) has(key string) bool { _, ok := f.byKey[key]; return ok }
 
 var fieldCache sync.Map
 

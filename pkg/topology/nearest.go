@@ -3,10 +3,13 @@ package topology
 import "strings"
 
 // Nearest returns the known word that is closest to word, or "" if none is
-// close: at most a third of the letters may differ, one in words of three, none
-// in shorter ones.
+// close: the only one that word begins, or the one with the least letters that differ,
+// at most a third, one in words of three, none in shorter ones.
 // Case, and hyphen or underscore, make no difference.
 func Nearest(word string, known []string) string {
+	if whole := completion(word, known); whole != "" {
+		return whole
+	}
 	allowed := (len(word) + 1) / 3
 	if len(word) < 3 {
 		allowed = 0
@@ -19,6 +22,22 @@ func Nearest(word string, known []string) string {
 		}
 	}
 	return best
+}
+
+// completion returns the only known word that begins with word, which has four letters
+// or more.
+func completion(word string, known []string) string {
+	plain := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "-") }
+	found := ""
+	for _, k := range known {
+		if len(word) >= 4 && strings.HasPrefix(plain(k), plain(word)) {
+			if found != "" {
+				return ""
+			}
+			found = k
+		}
+	}
+	return found
 }
 
 // editDistance is the Damerau-Levenshtein distance (adjacent swaps count once),

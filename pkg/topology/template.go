@@ -21,7 +21,7 @@ import (
 // clab_templates/ beside it and the variables of varsFiles (or, without any, of
 // the files <topology>_vars.yaml|yml|json).
 func renderTemplate(ctx context.Context, src *Source, varsFiles []string, diags *diag.List) ([]byte, bool) {
-	if !src.IsTemplate() {
+	if !src.IsTemplate() && len(varsFiles) == 0 {
 		return src.Data, true
 	}
 	fail := func(err error) ([]byte, bool) {
@@ -47,6 +47,10 @@ func renderTemplate(ctx context.Context, src *Source, varsFiles []string, diags 
 	if err != nil {
 		diags.Errorf(CodeTemplate, diag.Pos{File: src.Name}, "correct the variables file, or name another with --vars", "%v", err)
 		return nil, false
+	}
+	if !src.IsTemplate() {
+		diags.Warnf(CodeTemplate, diag.Pos{File: src.Name}, "write {{ .name }} where a value belongs, or leave --vars out", "the topology is no template: the variables of --vars have no effect")
+		return src.Data, true
 	}
 	var data any
 	if vars != nil {
