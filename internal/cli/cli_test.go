@@ -67,6 +67,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"render", demoTopo, "--planner", "magic"}, ExitUsage, "use auto, hooks or builtin"},
 		{[]string{"graph", demoTopo, "-o", "png"}, ExitUsage, "use mermaid, dot or html"},
 		{[]string{"render", demoTopo, "-o", "yaml"}, ExitUsage, "it names a folder"},
+		{[]string{"render", demoTopo, "-o", demoTopo}, ExitUsage, "it is a file"},
 		{[]string{"render", demoTopo, "-o", filepath.Join(empty, "manifests.yaml")}, ExitUsage, "for one file write 'c9s render ... >"},
 		{[]string{"render", ""}, ExitUsage, "an argument is empty"},
 		{[]string{"validate", ""}, ExitUsage, "an argument is empty"},

@@ -87,10 +87,14 @@ a folder has them in secrets/, which keeps itself out of Git.`,
 	return cmd
 }
 
-// notAFormat refuses a folder whose name is meant otherwise, unless it is there.
+// notAFormat refuses a folder whose name is meant otherwise, unless it is there, and a
+// file.
 func notAFormat(output string) error {
-	if info, err := os.Stat(output); err == nil && info.IsDir() {
-		return nil
+	if info, err := os.Stat(output); err == nil {
+		if info.IsDir() {
+			return nil
+		}
+		return fmt.Errorf("--output %s: it is a file, and --output names a folder; for one file write 'c9s render ... > %[1]s'", output)
 	}
 	switch ext := filepath.Ext(output); {
 	case output == "yaml" || output == "json":

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,6 @@ func Main(args []string, world IO) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	out, errs := show.New(world.Out), show.New(world.Err)
-	defer out.Flush()
 	defer errs.Flush()
 	world.Out, world.Err = out, errs
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
@@ -77,10 +77,21 @@ func Main(args []string, world IO) int {
 	strictCompletion(root)
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
 	err := root.ExecuteContext(ctx)
+	// What prints and does not look at errors ends with them here.
+	if lost := out.Flush(); err == nil && lost != nil {
+		err = fail(lost)
+	}
 	var code exitCode
 	switch {
 	case err == nil:
 		return ExitOK
+	case ctx.Err() != nil && !errors.As(err, &code):
+		word := "interrupted"
+		if strings.HasPrefix(err.Error(), word) {
+			word = err.Error() // it says more
+		}
+		fmt.Fprintln(world.Err, word)
+		return exitInterrupted
 	case errors.Is(err, errFailed):
 		return ExitFailure
 	case errors.As(err, &code):

@@ -350,6 +350,9 @@ func describe(n *yaml.Node) string {
 		if len(text) > 40 {
 			text = text[:40] + "..."
 		}
+		if n.Tag != "" && !strings.HasPrefix(n.ShortTag(), "!!") {
+			return "the tag " + n.Tag + ", which means nothing in a topology"
+		}
 		return "the text " + strconv.Quote(text)
 	default:
 		return "this"

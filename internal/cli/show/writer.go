@@ -20,6 +20,7 @@ type Writer struct {
 
 	mu   sync.Mutex
 	tail string // the beginning of a character or colour
+	err  error  // the first that a write failed with
 }
 
 // New returns a Writer onto w, or w itself if it is one.
@@ -75,28 +76,33 @@ func (w *Writer) Write(p []byte) (int, error) {
 	defer w.mu.Unlock()
 	text := string(p)
 	if w.tail == "" && clean(text, false) {
-		return w.below.Write(p)
+		return len(p), w.write(text)
 	}
 	text = w.tail + text
 	whole := len(text) - w.unfinished(text)
 	w.tail = text[whole:]
-	if _, err := io.WriteString(w.below, w.text(text[:whole])); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return len(p), w.write(w.text(text[:whole]))
 }
 
-// Flush writes the beginning of a character that never ended.
+func (w *Writer) write(text string) error {
+	_, err := io.WriteString(w.below, text)
+	if w.err == nil {
+		w.err = err
+	}
+	return err
+}
+
+// Flush writes the beginning of a character that never ended. Its error is the first of
+// all writes.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	tail := w.tail
 	w.tail = ""
-	if tail == "" {
-		return nil
+	if tail != "" {
+		w.write(w.text(tail))
 	}
-	_, err := io.WriteString(w.below, w.text(tail))
-	return err
+	return w.err
 }
 
 // passes are what a device's program may do on a terminal: colours (SGR, ECMA-48) and
