@@ -36,6 +36,7 @@ const usage = `Usage:
   c9s-sidecar exec run [--steps FILE]  run a node's commands in its container
   c9s-sidecar exec hold                hold the sidecar's network namespace from there
   c9s-sidecar status                   print the state of the Pod's network as JSON
+  c9s-sidecar bridge NODE OBJECT       print fdb, link, vlan or mdb of a bridge node
   c9s-sidecar probe [--leave FILE]     try what the kernel can do, and print it as JSON
   c9s-sidecar probe serve PORT         accept TCP connections, for the one that reaches
   c9s-sidecar probe reach [--leave FILE] OPEN CLOSED
@@ -92,6 +93,12 @@ func run(ctx context.Context, args []string) error {
 		enc := json.NewEncoder(os.Stdout)
 		enc.SetIndent("", "  ")
 		return enc.Encode(s)
+	case "bridge":
+		text, err := podnet.Bridge(ctx, args)
+		if err == nil {
+			_, err = fmt.Print(text)
+		}
+		return err
 	case "probe":
 		return runProbe(ctx, args)
 	case "idle":

@@ -18,6 +18,7 @@ import (
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 type execFlags struct {
@@ -36,8 +37,10 @@ func newExec(world IO) *cobra.Command {
 		Short: "Run a command in a node",
 		Long: `Exec runs a command in a node's container: one node by name (NODE/SLOT for a card
 of a chassis), or several by --all or --label. Its exit code is the command's; with
-several nodes it is 1 if any failed.`,
+several nodes it is 1 if any failed. A bridge has no container: of it the command
+bridge shows fdb, link, vlan or mdb.`,
 		Example: `  c9s exec R1 -- vtysh -c 'show ip route'
+  c9s exec br1 -- bridge fdb
   c9s exec --all -- ip -br link
   c9s exec --label role=leaf -o json -- uptime`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -119,14 +122,20 @@ func (f *execFlags) one(ctx context.Context, world IO, client *cluster.Client, f
 }
 
 func execIn(ctx context.Context, client *cluster.Client, found cluster.Found, n cluster.Node, argv []string, s cluster.Streams) (int, error) {
-	if len(n.Containers) == 0 {
-		return 0, fmt.Errorf("node %s has no container: it is a network", n.Name)
+	container := contract.WireContainer
+	switch {
+	case len(n.Containers) > 0:
+		container = n.Containers[0]
+	case argv[0] == "bridge": // it is in the sidecar's network namespace
+		argv = append([]string{contract.SidecarProgram, "bridge", n.Name}, argv[1:]...)
+	default:
+		return 0, fmt.Errorf("node %s is a bridge and has no container; bridge fdb, link, vlan and mdb show it", n.Name)
 	}
 	pod, err := client.Pod(ctx, found.Namespace, n.Deployment)
 	if err != nil {
 		return 0, fmt.Errorf("node %s: %w", n.Name, err)
 	}
-	code, err := client.Exec(ctx, found.Namespace, pod.Name, n.Containers[0], argv, s)
+	code, err := client.Exec(ctx, found.Namespace, pod.Name, container, argv, s)
 	if err != nil {
 		return 0, fmt.Errorf("node %s: %w", n.Name, err)
 	}

@@ -34,6 +34,9 @@ const (
 	// purpose, with LostMessage for its last words.
 	StateLimit  = 512 << 20
 	LostMessage = "c9s: the sidecar's network namespace is lost"
+	// WireContainer is the sidecar's container, SidecarProgram its program there.
+	WireContainer  = "wire"
+	SidecarProgram = "/c9s-sidecar"
 	// IdleContainer is the container of a Pod without a device, which holds the
 	// sidecar's network namespace. It has a folder in ExecDir too.
 	IdleContainer = "bridge"

@@ -15,9 +15,9 @@ import (
 // Names of c9s' own containers in a Pod, and its binary in the c9s image.
 const (
 	prepareName   = "prepare"
-	wireName      = "wire"
+	wireName      = contract.WireContainer
 	bridgeName    = contract.IdleContainer
-	sidecarBinary = "/c9s-sidecar"
+	sidecarBinary = contract.SidecarProgram
 )
 
 // startupSeconds is how long the wire may take to make its interfaces before the

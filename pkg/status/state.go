@@ -11,6 +11,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // State is how far a node is.
@@ -51,7 +53,7 @@ type Progress struct {
 // Names of c9s' own containers in a Pod.
 const (
 	PrepareContainer = "prepare"
-	WireContainer    = "wire"
+	WireContainer    = contract.WireContainer
 )
 
 // Of tells how far a Pod is. pod is nil where there is none; events are the

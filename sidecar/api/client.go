@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/c9s-lab/c9s/internal/foreign"
@@ -82,6 +84,20 @@ func Over(ctx context.Context, client *http.Client, at netip.Addr, w contract.Wa
 		return false, nil
 	}
 	return false, fmt.Errorf("stage %s of node %s: the sidecar at %s answers %s", w.Stage, w.Node, at, resp.Status)
+}
+
+// Bridge asks the sidecar of this Pod, by its socket, for an object of a bridge node.
+func Bridge(ctx context.Context, socket, node, object string) (string, error) {
+	resp, err := get(ctx, SocketClient(socket), netip.AddrFrom4([4]byte{127, 0, 0, 1}), PathBridge, url.Values{"node": {node}, "object": {object}})
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	data, err := foreign.Read(resp.Body, foreign.MaxStatus)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(strings.TrimSpace(string(data)))
+	}
+	return string(data), err
 }
 
 // Client returns a client for a sidecar: it takes no proxy and follows no redirect.

@@ -41,6 +41,9 @@ const (
 	// PathStages takes pod, node and stage, and answers 204 where the stage is
 	// over, 202 where it is not yet.
 	PathStages = "/stages"
+	// PathBridge takes node and object, and shows of a bridge node what bridge(8) does
+	// of a bridge. Only this Pod's own sockets have it.
+	PathBridge = "/bridge"
 	// PathMetrics answers in Prometheus' text format.
 	PathMetrics = "/metrics"
 )

@@ -17,6 +17,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 	"github.com/c9s-lab/c9s/sidecar/door"
+	"github.com/c9s-lab/c9s/sidecar/link"
 )
 
 // admission bounds what anybody can make of the server. Its seats bound the Pod's
@@ -105,6 +106,7 @@ func (s *sidecar) handler() http.Handler {
 		api.PathLive:    probe(s.live),
 		api.PathStatus:  door.Bounded(s.serveStatus),
 		api.PathStages:  door.Bounded(s.serveStage),
+		api.PathBridge:  door.Bounded(s.serveBridge),
 		api.PathMetrics: door.Bounded(s.metrics),
 	}
 }
@@ -181,6 +183,25 @@ func (s *sidecar) serveStage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// serveBridge shows a bridge node to this Pod's own programs.
+func (s *sidecar) serveBridge(w http.ResponseWriter, r *http.Request) {
+	if !fromLocal(r) {
+		http.NotFound(w, r)
+		return
+	}
+	q := r.URL.Query()
+	var text string
+	err := s.own.Do(func() (err error) {
+		text, err = link.ShowBridge(q.Get("node"), q.Get("object"))
+		return err
+	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	fmt.Fprint(w, text)
 }
 
 // waitsFor reports whether a program of the Pod waits for the stage. Nothing else is

@@ -3,6 +3,7 @@ package podnet
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"strconv"
@@ -315,6 +316,19 @@ func TestBridge(t *testing.T) {
 		if err := pingFrom(first.ns, "eth1", fmt.Sprintf("10.9.0.%d", n), sure); err != nil {
 			t.Error(err)
 		}
+	}
+	// What bridge(8) shows of it is asked for by the sidecar's socket, and by nothing else.
+	socket := br.config()
+	text, err := api.Bridge(t.Context(), socket.state(contract.SocketFile), "br1", "fdb")
+	mac := strings.TrimSpace(first.in("cat /sys/class/net/eth1/address"))
+	if err != nil || !strings.Contains(text, mac+" dev port1 master br1\n") {
+		t.Errorf("the bridge has not learned %s: %s, %v", mac, text, err)
+	}
+	if text, err := api.Bridge(t.Context(), socket.state(contract.SocketFile), "c9sr0", "fdb"); err == nil {
+		t.Errorf("a bridge of the sidecar's own is shown: %s", text)
+	}
+	if code, body, err := br.get(api.PathBridge + "?node=br1&object=fdb"); err != nil || code != http.StatusNotFound {
+		t.Errorf("a stranger gets %d %s, %v", code, body, err)
 	}
 	for what, dst := range map[string]string{"STP": "0180c2000000", "LACP": "0180c2000002", "LLDP": "0180c200000e"} {
 		if err := carries(first.ns, "eth1", c.pods[ends].ns, "eth1", groupFrame(dst), sure); err != nil {

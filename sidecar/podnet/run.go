@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -269,6 +271,19 @@ func (s *sidecar) manifest() *contract.Manifest {
 		return &contract.Manifest{}
 	}
 	return s.man
+}
+
+// Bridge shows a bridge node, for the subcommand of that name. args are the node and what
+// bridge(8) takes.
+func Bridge(ctx context.Context, args []string) (string, error) {
+	if len(args) == 3 && args[2] == "show" {
+		args = args[:2]
+	}
+	if len(args) != 2 || !slices.Contains(link.BridgeObjects, args[1]) {
+		return "", fmt.Errorf("bridge shows %s, and changes nothing: c9s exec NODE -- bridge OBJECT [show]", strings.Join(link.BridgeObjects, ", "))
+	}
+	c := Config{StateDir: contract.StateDir}
+	return api.Bridge(ctx, c.state(contract.SocketFile), args[0], args[1])
 }
 
 // Status asks the sidecar of this Pod, for the subcommand of that name.

@@ -12,13 +12,39 @@ import (
 	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
 
-// The sidecar's network namespace. A device resolves the lab's names and the cluster's
+// The sidecar's network namespace. A bridge, which is in there, can be looked at. A device resolves the lab's names and the cluster's
 // wherever its default route leads. A Pod of which both holders of the namespace have ended
 // is replaced: by the controller, and without one by the kubelet.
 func TestNamespace(t *testing.T) {
-	l := smallLab(t, "netns", goodImage)
+	l := written(t, "netns", map[string]string{"lab.clab.yml": `name: netns
+topology:
+  defaults: {kind: linux, image: ghcr.io/srl-labs/network-multitool:latest}
+  nodes:
+    A: {}
+    B: {}
+    br1: {kind: bridge}
+  links:
+    - endpoints: ["A:eth1", "B:eth1"]
+    - endpoints: ["A:eth2", "br1:port1"]
+    - endpoints: ["B:eth2", "br1:port2"]
+`})
 	l.deploy(t)
 	l.ready(t)
+	t.Run("bridge", func(t *testing.T) {
+		for _, do := range []string{"ip addr add 10.0.0.1/24 dev eth2", "ping -c 1 -w 5 10.0.0.9 || true"} {
+			if out, err := l.in(t.Context(), "A", "sh", "-c", do); err != nil {
+				t.Fatalf("%s: %v\n%s", do, err, out)
+			}
+		}
+		l.eventually(t, "br1", " master br1 state forwarding ", "bridge", "link")
+		l.eventually(t, "br1", " dev port1 master br1\n", "bridge", "fdb", "show")
+		if out := l.c9s(t, "inspect", "netns", "-n", l.ns); !strings.Contains(out, "br1") {
+			t.Errorf("inspect does not show the bridge:\n%s", out)
+		}
+		if out, err := l.in(t.Context(), "br1", "ip", "link"); err == nil {
+			t.Errorf("a bridge runs any command: %s", out)
+		}
+	})
 	t.Run("names", func(t *testing.T) {
 		l.eventually(t, "A", "nameserver 172.20.20.1", "cat", "/etc/resolv.conf")
 		for _, do := range []string{"ip route del default", "ip -6 route del default"} {
