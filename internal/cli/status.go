@@ -56,7 +56,7 @@ code is 0 whatever the state is.`,
 	return cmd
 }
 
-// watchInterval is how often -w looks.
+// watchInterval is how often -w looks where no controller says when.
 const watchInterval = 700 * time.Millisecond
 
 func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
@@ -68,8 +68,14 @@ func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
 	if err != nil {
 		return err
 	}
-	last := ""
+	last, tag := "", ""
 	for {
+		if f.watch {
+			tag = f.news(ctx, client, found, tag, last != "")
+			if ctx.Err() != nil {
+				return nil
+			}
+		}
 		lab, err := client.Status(ctx, found, f.fresh)
 		if err != nil {
 			if f.watch && ctx.Err() != nil {
@@ -81,7 +87,7 @@ func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
 		if err := print(&text, lab); err != nil {
 			return fail(err)
 		}
-		if shape := changeShape(lab); shape != last {
+		if shape := lab.Tag(); shape != last {
 			last = shape
 			out := world.Out
 			if f.output == "yaml" {
@@ -94,29 +100,25 @@ func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
 		if !f.watch {
 			return nil
 		}
-		select {
-		case <-time.After(watchInterval):
-		case <-ctx.Done():
-			return nil
-		}
 	}
 }
 
-// changeShape is what of a status is worth printing again: states, not counters.
-func changeShape(l status.Lab) string {
-	var b strings.Builder
-	fmt.Fprint(&b, l.State)
-	for _, n := range l.Nodes {
-		fmt.Fprint(&b, n.Name, n.State, n.Reason, n.Restarts, n.Worker)
+// news waits until the controller has other news than those with the tag, and returns the
+// tag that it has then. Where there is no controller it waits a little. The first time it
+// does not wait.
+func (f *statusFlags) news(ctx context.Context, client *cluster.Client, found cluster.Found, tag string, again bool) string {
+	if !f.fresh {
+		if tag, err := client.News(ctx, found, tag); err == nil {
+			return tag
+		}
 	}
-	for _, k := range l.Links {
-		fmt.Fprint(&b, k.ID, k.A.Node, k.A.Interface, k.A.Carrier, k.B.Carrier, k.State, k.Reason, k.Datapath, old(k.Age) != "")
+	if again {
+		select {
+		case <-time.After(watchInterval):
+		case <-ctx.Done():
+		}
 	}
-	for _, n := range l.Nodes {
-		fmt.Fprint(&b, n.Age != nil && old(*n.Age) != "", len(n.Unfinished()))
-	}
-	fmt.Fprint(&b, l.Leftover)
-	return b.String()
+	return ""
 }
 
 func statusPrinter(output string) (func(io.Writer, status.Lab) error, error) {
@@ -162,7 +164,7 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 		}
 		cells := []string{n.Name, dash(n.Kind), state, strconv.Itoa(n.Restarts), addr(n.IPv4, n.IPv6), dash(n.Worker), age(n.Started)}
 		if wide {
-			cells = []string{n.Name, dash(n.Kind), state, strconv.Itoa(n.Restarts), addr(n.IPv4), addr(n.IPv6), dash(n.Exposed), dash(n.Mesh), dash(n.Worker), dash(n.PodName), age(n.Started), dash(n.Image)}
+			cells = []string{n.Name, dash(n.Kind), state, strconv.Itoa(n.Restarts), addr(n.IPv4), addr(n.IPv6), dash(n.Exposed), dash(mesh(n)), dash(n.Worker), dash(n.PodName), age(n.Started), dash(n.Image)}
 		}
 		t.Row(append(cells, oneLine(n.Reason))...)
 	}
@@ -196,12 +198,18 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 	return t.Flush()
 }
 
-// older is how old an answer may be that is shown as one of now, in seconds.
-const older = 2
+// mesh is the node's end of the management network, with the peers that it talks to: how
+// many of them are there.
+func mesh(n status.Node) string {
+	if n.MeshPeers == 0 {
+		return n.Mesh
+	}
+	return fmt.Sprintf("%s %d/%d", n.Mesh, n.MeshPeers-len(n.MeshLost), n.MeshPeers)
+}
 
 // old says how old an answer is, "" where it is one of now.
 func old(seconds float64) string {
-	if seconds <= older {
+	if !status.Old(seconds) {
 		return ""
 	}
 	return fmt.Sprintf(" (%s ago)", duration.HumanDuration(time.Duration(seconds*float64(time.Second))))

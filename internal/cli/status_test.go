@@ -23,7 +23,7 @@ func TestPrintStatus(t *testing.T) {
 	l := status.Lab{
 		Name: "demo", Namespace: "ns", State: status.LabDegraded,
 		Nodes: []status.Node{
-			{Name: "R1", State: status.StateReady, Age: new(0.4), Mesh: "up"},
+			{Name: "R1", State: status.StateReady, Age: new(0.4), Mesh: "up", MeshPeers: 3, MeshLost: []string{"r2"}},
 			{Name: "R2", State: status.StateDegraded, Age: new(12.0), Reason: "its sidecar is silent", Mesh: "down"},
 			{Name: "R3", State: status.StateStopped},
 		},
@@ -43,7 +43,7 @@ func TestPrintStatus(t *testing.T) {
 			"R1:eth1 R2:eth1 up 0.84ms 0 udp impaired: from R1 loss 100%", "R2:eth1 R3:eth1 down - 0 - node R3 is stopped",
 			"R2:eth1 R4:eth1 unknown", "R2:eth1 R1:eth1 up (12s ago)",
 		},
-		true: {"MESH", "R1 - ready 0 - - - up", "R2 - degraded (12s ago) 0 - - - down", "IMPAIRMENT", "udp from R1 loss 100% 1"},
+		true: {"MESH", "R1 - ready 0 - - - up 2/3", "R2 - degraded (12s ago) 0 - - - down", "IMPAIRMENT", "udp from R1 loss 100% 1"},
 	} {
 		var out strings.Builder
 		if err := printStatus(&out, l, wide); err != nil {

@@ -25,6 +25,7 @@ func (c *controller) public() *http.Server {
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { ok(w, true) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { ok(w, c.alive.Load()) })
+	mux.HandleFunc("GET "+PathNews, c.serveNews)
 	mux.HandleFunc("GET "+PathStatus, func(w http.ResponseWriter, _ *http.Request) {
 		if !c.leading.Load() {
 			http.Error(w, "another controller leads", http.StatusServiceUnavailable)

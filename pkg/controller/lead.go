@@ -27,6 +27,9 @@ type controller struct {
 	leading atomic.Bool
 	metrics *metrics
 	asker   *asker
+	// bell rings when something may have changed; held are the answers that wait for it.
+	bell bell
+	held chan struct{}
 	// pods, deployments and directory are the leader's. Deployments tell a stopped node
 	// from one that has no Pod yet; without the right to see them there are none.
 	pods        atomic.Pointer[cache.Store]
@@ -41,7 +44,7 @@ func newController(client kubernetes.Interface, o Options) *controller {
 	if o.Interval == 0 {
 		o.Interval = 5 * time.Second
 	}
-	c := &controller{client: client, o: o, log: o.Log, asker: newAsker(o.Interval, followSidecar)}
+	c := &controller{client: client, o: o, log: o.Log, held: make(chan struct{}, maxHeld), asker: newAsker(o.Interval, followSidecar)}
 	c.metrics = newMetrics(c)
 	return c
 }
@@ -77,6 +80,7 @@ func (c *controller) lead(ctx context.Context) error {
 	informer := factory.Core().V1().Pods().Informer()
 	changed := make(chan struct{}, 1)
 	poke := func() {
+		c.bell.ring()
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -102,10 +106,11 @@ func (c *controller) lead(ctx context.Context) error {
 	}
 	p := newPublisher(c.client, c.o.Namespace, c.log)
 	lost := newReplacer(c.client, p.events)
-	var waits atomic.Bool
-	p.later = func(d time.Duration) {
-		if waits.CompareAndSwap(false, true) {
-			time.AfterFunc(d, func() { waits.Store(false); poke() })
+	var due time.Time
+	p.later = func(d time.Duration) { // of this goroutine alone
+		if at := time.Now().Add(d); due.Before(time.Now()) || at.Before(due) {
+			due = at
+			time.AfterFunc(d, poke)
 		}
 	}
 	if err := p.load(ctx); err != nil {

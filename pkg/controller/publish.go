@@ -128,12 +128,9 @@ func (p *publisher) publishAddresses(ctx context.Context, l status.Lab, pods []*
 	if same(now, p.addresses) {
 		return nil
 	}
-	if wait := p.addressesBudget.take(); wait > 0 {
+	if wait := wait(p.written, addressesEvery, p.addressesBudget); wait > 0 {
 		p.later(wait)
 		return nil
-	}
-	if err := pause(ctx, addressesEvery-time.Since(p.written)); err != nil {
-		return err
 	}
 	text, err := json.Marshal(contract.Addresses{Version: contract.AddressesVersion, Pods: now})
 	if err != nil {
@@ -215,12 +212,9 @@ func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 	if s == p.statusShape {
 		return nil
 	}
-	if wait := p.statusBudget.take(); wait > 0 {
+	if wait := wait(p.statusWritten, statusEvery, p.statusBudget); wait > 0 {
 		p.later(wait)
 		return nil
-	}
-	if err := pause(ctx, statusEvery-time.Since(p.statusWritten)); err != nil {
-		return err
 	}
 	patch, err := l.Patch()
 	if err != nil {
@@ -234,17 +228,12 @@ func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 	return nil
 }
 
-// pause keeps writes apart, and ends with ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
+// wait is how long a write has to wait: writes are some time apart, and within a budget.
+func wait(last time.Time, every time.Duration, b *budget) time.Duration {
+	if apart := every - time.Since(last); apart > 0 {
+		return apart
 	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return b.take()
 }
 
 // shape is what of a status is worth a write.

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -159,14 +158,22 @@ func TestFailedWrite(t *testing.T) {
 	}
 }
 
-func TestPause(t *testing.T) {
-	if err := pause(t.Context(), -time.Second); err != nil {
-		t.Error(err)
+// Writes are apart, and nothing waits for that: Events go on meanwhile.
+func TestWritesAreApart(t *testing.T) {
+	all := pods()
+	p, client := converged(t, all)
+	var later []time.Duration
+	p.later = func(d time.Duration) { later = append(later, d) }
+	p.statusWritten = time.Now()
+	began := time.Now()
+	if err := p.publish(t.Context(), *link(new(labOf(all)), false), all); err != nil {
+		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := pause(ctx, time.Hour); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+	if got := writes(client); !slices.Equal(got, []string{"event LinkDown"}) || len(later) != 1 || later[0] > statusEvery {
+		t.Errorf("writes %v, and the rest after %v", got, later)
+	}
+	if took := time.Since(began); took > statusEvery/2 {
+		t.Errorf("it took %s", took)
 	}
 }
 

@@ -76,6 +76,10 @@ type Node struct {
 	// Mesh is up or down: the node's end of the management network; "" for a node
 	// without one.
 	Mesh string `json:"mesh,omitempty"`
+	// MeshPeers are the Pods that it talks to over the management network, MeshLost those
+	// of them that are not there.
+	MeshPeers int      `json:"meshPeers,omitempty"`
+	MeshLost  []string `json:"meshLost,omitempty"`
 	// Commands are the topology's own, and those of the kind that have failed or
 	// still run.
 	Commands []Command `json:"commands,omitempty"`
@@ -245,6 +249,12 @@ func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.P
 		out.Mesh = "down"
 		if m.Made {
 			out.Mesh = "up"
+		}
+		out.MeshPeers = len(m.Peers)
+		for _, p := range m.Peers {
+			if !p.Up {
+				out.MeshLost = append(out.MeshLost, p.Pod)
+			}
 		}
 	}
 	for _, program := range side.Programs {
@@ -427,7 +437,8 @@ func (l *Lab) Explain(reported []Node) {
 		if r == nil || r.PodName != n.PodName {
 			continue
 		}
-		n.Commands, n.Age, n.Mesh = r.Commands, r.Age, r.Mesh
+		n.Commands, n.Age = r.Commands, r.Age
+		n.Mesh, n.MeshPeers, n.MeshLost = r.Mesh, r.MeshPeers, r.MeshLost
 		if r.State == StateDegraded && (r.Age == nil || *r.Age > silentAfter.Seconds()) && n.State == StateReady {
 			n.State = StateDegraded // it was asked, and this end was not
 		}

@@ -11,7 +11,15 @@ import (
 // Still is a status without what changes all the time: a lab that carries traffic is
 // not news.
 func (s Status) Still() Status {
-	s.Fabric.Dropped, s.Mgmt, s.LastErrorAt = nil, nil, time.Time{}
+	s.Fabric.Dropped, s.LastErrorAt = nil, time.Time{}
+	if s.Mgmt != nil {
+		m := *s.Mgmt
+		m.Peers = slices.Clone(m.Peers)
+		for i := range m.Peers {
+			m.Peers[i].RTT = 0
+		}
+		s.Mgmt = &m
+	}
 	s.Fabric.Wires = slices.Clone(s.Fabric.Wires)
 	for i := range s.Fabric.Wires {
 		w := &s.Fabric.Wires[i]
