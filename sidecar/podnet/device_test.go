@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -285,4 +286,44 @@ func (p *pod) probe(at string) error {
 		return fmt.Errorf("%s: %s", resp.Status, body)
 	}
 	return nil
+}
+
+// FRR in a router with five links sees what it would see in a containerlab node.
+func TestRouterSeesItsOwn(t *testing.T) {
+	needFRR(t)
+	c := newCluster(t)
+	doc := mgmtDoc(11)
+	for n := 1; n <= 5; n++ {
+		i := wired(iface("r1", fmt.Sprintf("eth%d", n), n), n, "r2")
+		i.IPv4 = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 9, byte(n), 1}), 24)
+		doc.Interfaces = append(doc.Interfaces, i)
+	}
+	p := c.newPod("r1", doc)
+	c.startAll()
+	r := p.route("")
+	eventually(t, "the interfaces in show interface brief", func() error {
+		var names []string
+		for line := range strings.Lines(r.show("interface brief")) {
+			f := strings.Fields(line)
+			if len(f) > 1 && (f[1] == "up" || f[1] == "down") {
+				names = append(names, f[0])
+			}
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != "eth0 eth1 eth2 eth3 eth4 eth5 lo" {
+			return fmt.Errorf("they are %s", got)
+		}
+		return nil
+	})
+	for _, command := range []string{"evpn vni", "vrf"} {
+		if out := strings.TrimSpace(r.show(command)); strings.Contains(out, "vrf ") || strings.Count(out, "\n") > 0 {
+			t.Errorf("show %s:\n%s", command, out)
+		}
+	}
+	// What redistribute connected takes along.
+	for line := range strings.Lines(r.show("ip route connected")) {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[0], "C>") && !strings.HasPrefix(f[1], "10.9.") && f[1] != "172.20.20.0/24" {
+			t.Errorf("a connected network: %s", line)
+		}
+	}
 }

@@ -269,13 +269,19 @@ exit
 `, n, 10*(4-n)) + bgp
 }
 
-func TestRouters(t *testing.T) {
+// needFRR skips a test where one of these daemons is not installed.
+func needFRR(t *testing.T, daemons ...string) {
+	t.Helper()
 	needRoot(t)
-	for _, d := range []string{"zebra", "ospfd", "isisd", "bgpd", "bfdd"} {
+	for _, d := range append([]string{"zebra"}, daemons...) {
 		if _, err := os.Stat(filepath.Join(frrDir, d)); err != nil {
 			t.Skip("needs FRR: apt-get install frr")
 		}
 	}
+}
+
+func TestRouters(t *testing.T) {
+	needFRR(t, "ospfd", "isisd", "bgpd", "bfdd")
 	c := newCluster(t)
 	swDoc, docs := routerDocs()
 	c.newPod("sw", swDoc)
