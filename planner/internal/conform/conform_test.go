@@ -15,9 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMain is the planner program when it is started under its name; its argument "at"
-// makes it one of another time of day.
+// TestMain is the planner program or c9s when it is started under the name of one. The
+// planner's argument "at" makes it one of another time of day.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == commandName {
+		os.Exit(asCommand())
+	}
 	if filepath.Base(os.Args[0]) == plan.ProgramName {
 		if len(os.Args) == 3 && os.Args[1] == "at" {
 			planAt(os.Args[2])
@@ -27,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func programPath(t *testing.T) string {
+func programPath(t testing.TB) string {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 // says where certificates go, and never holds one.
 type certificates struct {
 	authority *clabcert.CA
-	ca, node  *clabcert.Certificate
-	// asked reports that the hooks asked for the node's.
-	asked bool
+	ca        *clabcert.Certificate
+	// node is nil until the hooks ask for the node's.
+	node *clabcert.Certificate
 }
 
 // The three things that a node may have, by the names that plan.File.Certificate uses.
@@ -64,24 +64,28 @@ func standInKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), nil
 }
 
-// standIns are the same for every node.
-var standIns = sync.OnceValues(func() (*certificates, error) {
+func newCertificates() *certificates {
+	return &certificates{
+		authority: clabcert.NewCA(),
+		ca:        &clabcert.Certificate{Cert: standIn("CERTIFICATE", caCert), Key: standIn("RSA PRIVATE KEY", "ca.key")},
+	}
+}
+
+// nodeStandIn is the same for every node. Its key takes a while to make.
+var nodeStandIn = sync.OnceValues(func() (*clabcert.Certificate, error) {
 	key, err := standInKey()
 	if err != nil {
 		return nil, err
 	}
-	return &certificates{
-		authority: clabcert.NewCA(),
-		ca:        &clabcert.Certificate{Cert: standIn("CERTIFICATE", caCert), Key: standIn("RSA PRIVATE KEY", "ca.key")},
-		node:      &clabcert.Certificate{Cert: standIn("CERTIFICATE", nodeCert), Key: key},
-	}, nil
+	return &clabcert.Certificate{Cert: standIn("CERTIFICATE", nodeCert), Key: key}, nil
 })
 
 func (c *certificates) LoadCaCert() (*clabcert.Certificate, error) { return c.ca, nil }
 
 func (c *certificates) LoadNodeCert(string) (*clabcert.Certificate, error) {
-	c.asked = true
-	return c.node, nil
+	var err error
+	c.node, err = nodeStandIn()
+	return c.node, err
 }
 
 func (c *certificates) StoreCaCert(*clabcert.Certificate) error { return nil }
@@ -91,7 +95,11 @@ func (c *certificates) StoreNodeCert(string, *clabcert.Certificate) error { retu
 // is tells which of the three a file is, "" for none.
 func (c *certificates) is(content []byte) string {
 	text := bytes.TrimSpace(content)
-	for name, pem := range map[string][]byte{caCert: c.ca.Cert, nodeCert: c.node.Cert, nodeKey: c.node.Key} {
+	known := map[string][]byte{caCert: c.ca.Cert}
+	if c.node != nil {
+		known[nodeCert], known[nodeKey] = c.node.Cert, c.node.Key
+	}
+	for name, pem := range known {
 		if bytes.Equal(text, bytes.TrimSpace(pem)) {
 			return name
 		}

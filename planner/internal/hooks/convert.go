@@ -250,7 +250,7 @@ func (r *run) needs() {
 		r.plan.Needs.License = string(d.LicensePolicy)
 	}
 	if cert := d.Cfg.Certificate; cert != nil && cert.Issue != nil {
-		r.plan.Needs.Certificate = *cert.Issue && r.certs.asked
+		r.plan.Needs.Certificate = *cert.Issue && r.certs.node != nil
 	}
 	r.plan.StopSignal = string(d.StopSignal)
 }

@@ -27,6 +27,7 @@ import (
 	clablinks "github.com/srl-labs/containerlab/links"
 	clabnodes "github.com/srl-labs/containerlab/nodes"
 	clabruntime "github.com/srl-labs/containerlab/runtime"
+	clabtypes "github.com/srl-labs/containerlab/types"
 )
 
 // Version is containerlab's, as planner/go.mod pins it.
@@ -142,8 +143,8 @@ func (r *run) guarded(do func() error) (err error) {
 	return do()
 }
 
-// load parses the topology, which runs every node's Init, and makes the planned
-// node once more with the index that the lab gives it.
+// load parses the topology and makes the planned node, which runs its Init, with the
+// index that the lab gives it.
 func (r *run) load() error {
 	seed(r.lab.Name, r.node.Name)
 	hosts := filepath.Join(r.root, "hosts")
@@ -172,16 +173,19 @@ func (r *run) load() error {
 	}
 	r.runtime = recorder.New(facts)
 	r.runtime.Register()
+	var definition *clabtypes.NodeDefinition
 	r.clab, err = clabcore.NewContainerLab(
 		clabcore.WithTimeout(10*time.Second),
 		clabcore.WithRuntime(recorder.Name, &clabruntime.RuntimeConfig{Timeout: 10 * time.Second, VerifyLinkParams: &clablinks.VerifyLinkParams{}}),
 		clabcore.WithTopoPath(topo, nil),
+		withoutNode(r.node.Name, &definition),
 	)
 	if err != nil {
 		return err
 	}
-	seed(r.lab.Name, r.node.Name) // the other nodes' Init drew from it too
-	if err := r.clab.NewNode(r.node.Name, recorder.Name, r.clab.Config.Topology.Nodes[r.node.Name], index(r.node)); err != nil {
+	r.clab.Config.Topology.Nodes[r.node.Name] = definition
+	seed(r.lab.Name, r.node.Name) // what was made until now drew from it too
+	if err := r.clab.NewNode(r.node.Name, recorder.Name, definition, index(r.node)); err != nil {
 		return err
 	}
 	r.hooks = r.clab.Nodes[r.node.Name]
@@ -197,6 +201,16 @@ func (r *run) load() error {
 	return clablinks.SetMgmtNetUnderlyingBridge(facts.Bridge)
 }
 
+// withoutNode takes a node out of the topology that was read, so that NewContainerLab
+// does not make it with an index of its own.
+func withoutNode(name string, definition **clabtypes.NodeDefinition) clabcore.ClabOption {
+	return func(c *clabcore.CLab) error {
+		*definition = c.Config.Topology.Nodes[name]
+		delete(c.Config.Topology.Nodes, name)
+		return nil
+	}
+}
+
 // index is the number that hooks number a node's device by. IOL's hook takes it for the
 // application id, of which 513 is the far side of every link.
 func index(n *lab.Node) int {
@@ -208,16 +222,13 @@ func index(n *lab.Node) int {
 
 // preDeploy runs the node's checks that need no host, and PreDeploy.
 func (r *run) preDeploy() error {
+	seed(r.lab.Name, r.node.Name) // how many links drew from it is no matter of the node's addresses
 	for _, dir := range []string{r.clab.TopoPaths.TopologyLabDir(), r.clab.TopoPaths.CABaseDir()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
-	shared, err := standIns()
-	if err != nil {
-		return err
-	}
-	r.certs = &certificates{authority: shared.authority, ca: shared.ca, node: shared.node}
+	r.certs = newCertificates()
 	r.clab.Cert.CertStorage = r.certs
 	r.clab.Cert.CA = r.certs.authority
 	if err := r.hooks.CheckInterfaceName(); err != nil {

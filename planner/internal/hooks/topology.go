@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,9 +33,10 @@ func newWorkspace(req *plan.Request) (*workspace, error) {
 
 func (w *workspace) remove() { _ = os.RemoveAll(w.root) }
 
-// topology writes the node and the ends of its links as a topology file, as
-// explicit as it can be, and returns the file's path. Binds, volumes, exec,
-// stages and ports stay out: c9s does them itself.
+// topology writes the node and the ends of its links as a topology file, as explicit
+// as it can be, and returns the file's path. Binds, volumes, exec, stages and ports
+// stay out: c9s does them itself. Of the other nodes only that is in it whose
+// namespace the node shares.
 func (w *workspace) topology(n *lab.Node) (string, error) {
 	if err := os.MkdirAll(filepath.Join(w.root, "in"), 0o755); err != nil {
 		return "", err
@@ -45,11 +47,8 @@ func (w *workspace) topology(n *lab.Node) (string, error) {
 		return "", err
 	}
 	nodes := map[string]any{n.Name: own}
-	for _, other := range l.Nodes {
-		if other.Name != n.Name {
-			// The far ends only have to exist; none of their hooks runs.
-			nodes[other.Name] = map[string]any{"kind": "linux", "image": "peer"}
-		}
+	if n.NetworkMode == lab.NetworkContainer {
+		nodes[n.NetworkNode] = map[string]any{"kind": "linux", "image": "peer"}
 	}
 	doc := map[string]any{
 		"name": l.Name, "prefix": l.Prefix,
@@ -81,17 +80,17 @@ func mgmt(m lab.Mgmt) map[string]any {
 	return out
 }
 
-// links are veth links only: what kind of link it is is no concern of the hooks.
-// A link with one end in the lab leads to a dummy.
+// links are the node's own ends. What is at the far ends is no concern of the hooks, so
+// that a link leads to a dummy unless both its ends are the node's.
 func links(l *lab.Lab, n *lab.Node) []any {
 	out := []any{}
 	for _, link := range l.Links {
 		ends := []any{}
 		for _, e := range link.Endpoints {
-			name := e.Interface
-			if e.Node == n.Name && e.Alias != "" {
-				name = e.Alias
+			if e.Node != n.Name {
+				continue
 			}
+			name := cmp.Or(e.Alias, e.Interface)
 			end := map[string]any{"node": e.Node, "interface": name}
 			if e.MAC != "" {
 				end["mac"] = e.MAC

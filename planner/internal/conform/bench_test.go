@@ -1,0 +1,268 @@
+package conform_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/c9s-lab/c9s/internal/cli"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/topology"
+	"github.com/c9s-lab/c9s/planner/internal/conform"
+)
+
+// commandName is the name under which this test program is c9s.
+const commandName = "c9s"
+
+// command is c9s, as a program of its own, with a cache of its own.
+type command struct {
+	path, planner, cache string
+}
+
+func newCommand(b *testing.B) *command {
+	b.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := &command{path: filepath.Join(b.TempDir(), commandName), planner: programPath(b), cache: b.TempDir()}
+	if err := os.Symlink(self, c.path); err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+// forget empties the cache.
+func (c *command) forget(b *testing.B) {
+	b.Helper()
+	if err := os.RemoveAll(c.cache); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// render renders a topology to nowhere and returns the processor time of c9s and all
+// that it started, and the most memory that they had together, in bytes. A lab that
+// cannot be rendered is timed all the same.
+func (c *command) render(b *testing.B, topo, planner string) (cpu time.Duration, memory int64, ok bool) {
+	b.Helper()
+	cmd := exec.Command(c.path, "render", topo, "--allow-missing", "--planner", planner, "--planner-path", c.planner)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+c.cache)
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	done, most := make(chan struct{}), make(chan int64)
+	go func() {
+		var max int64
+		for {
+			if sum := resident(cmd.Process.Pid); sum > max {
+				max = sum
+			}
+			select {
+			case <-done:
+				most <- max
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	err := cmd.Wait()
+	close(done)
+	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), <-most, err == nil
+}
+
+// resident is the memory of a process and its descendants, in bytes. What they share
+// counts once.
+func resident(root int) int64 {
+	entries, _ := filepath.Glob("/proc/[0-9]*/stat")
+	parents := map[int]int{}
+	for _, name := range entries {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		// proc(5): the fields after the name in parentheses begin with the third.
+		parents[pid], _ = strconv.Atoi(string(bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])[1]))
+	}
+	var sum int64
+	for pid := range parents {
+		for p := pid; p > 1; p = parents[p] {
+			if p == root {
+				sum += proportional(pid)
+				break
+			}
+		}
+	}
+	return sum
+}
+
+// proportional is the proportional set size of a process, in bytes.
+func proportional(pid int) int64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "Pss:"); ok {
+			kilobytes, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return kilobytes << 10
+		}
+	}
+	return 0
+}
+
+// load is what /proc/loadavg says of the last minute, for the record.
+func load() float64 {
+	text, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	v, _ := strconv.ParseFloat(first, 64)
+	return v
+}
+
+// measure runs a benchmark's body and reports processor seconds, memory and the load of
+// the machine beside the wall time.
+func measure(b *testing.B, body func() (cpu time.Duration, memory int64)) {
+	b.Helper()
+	var cpu time.Duration
+	var most int64
+	for b.Loop() {
+		c, m := body()
+		cpu, most = cpu+c, max(most, m)
+	}
+	b.ReportMetric(cpu.Seconds()/float64(b.N), "cpu-s/op")
+	b.ReportMetric(float64(most)/1e6, "MB")
+	b.ReportMetric(load(), "load")
+}
+
+// ringOf is a topology of n nodes in a ring.
+func ringOf(b *testing.B, n int, kind, port string) string {
+	b.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "name: ring\nmgmt: {ipv4-subnet: 172.20.0.0/16}\ntopology:\n  defaults: {kind: %s, image: 'img:25.7.1'}\n  nodes:\n", kind)
+	for i := range n {
+		fmt.Fprintf(&text, "    node%d:\n", i)
+	}
+	text.WriteString("  links:\n")
+	for i := range n {
+		fmt.Fprintf(&text, "    - endpoints: ['node%d:%s1', 'node%d:%s2']\n", i, port, (i+1)%n, port)
+	}
+	name := filepath.Join(b.TempDir(), "ring.clab.yml")
+	if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	return name
+}
+
+// BenchmarkRender compares the planners over large labs, c9s from its start to its end:
+// the catalogue, hooks without kept plans (cold) and with them (warm).
+func BenchmarkRender(b *testing.B) {
+	for _, size := range []struct{ name, topo string }{
+		{"linux-1000", ringOf(b, 1000, "linux", "eth")},
+		{"srlinux-100", ringOf(b, 100, "nokia_srlinux", "e1-")},
+	} {
+		c := newCommand(b)
+		for _, how := range []string{"builtin", "cold", "warm"} {
+			b.Run(size.name+"/"+how, func(b *testing.B) {
+				measure(b, func() (time.Duration, int64) {
+					planner := "hooks"
+					if how == "builtin" {
+						planner = how
+					}
+					if how == "cold" {
+						c.forget(b)
+					}
+					cpu, memory, ok := c.render(b, size.topo, planner)
+					if !ok {
+						b.Fatal("the lab was not rendered")
+					}
+					return cpu, memory
+				})
+			})
+		}
+	}
+}
+
+// BenchmarkCorpus renders each public lab beside this checkout by a process of its own.
+func BenchmarkCorpus(b *testing.B) {
+	topologies, err := filepath.Glob("../../../../shared/corpus/*/*.clab.y*ml")
+	if err != nil || len(topologies) == 0 {
+		b.Skip("the corpus of public labs is not beside this checkout")
+	}
+	c := newCommand(b)
+	for _, how := range []string{"builtin", "cold", "warm"} {
+		b.Run(how, func(b *testing.B) {
+			measure(b, func() (cpu time.Duration, memory int64) {
+				planner := "auto"
+				if how == "builtin" {
+					planner = how
+				}
+				if how == "cold" {
+					c.forget(b)
+				}
+				rendered := 0
+				for _, topo := range topologies {
+					used, most, ok := c.render(b, topo, planner)
+					cpu, memory = cpu+used, max(memory, most)
+					if ok {
+						rendered++
+					}
+				}
+				b.ReportMetric(float64(len(topologies)), "labs")
+				b.ReportMetric(float64(rendered), "rendered")
+				return cpu, memory
+			})
+		})
+	}
+}
+
+// BenchmarkKinds plans a node of each kind with startup-config, licence and certificate:
+// by the catalogue, by the hooks in a process that runs already, and from the cache.
+func BenchmarkKinds(b *testing.B) {
+	all, err := conform.KindLabs(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var labs []*lab.Lab
+	for i, l := range all {
+		// The second form of each kind has all files.
+		if n := l.Nodes[0]; i > 0 && all[i-1].Nodes[0].Kind == n.Kind && (i == 1 || all[i-2].Nodes[0].Kind != n.Kind) {
+			labs = append(labs, l)
+		}
+	}
+	catalogue := plan.NewBuiltin(kinds.Builtin(), plan.WithTemplateFuncs(topology.TemplateFuncs()))
+	planner := func(cache string) *plan.Auto {
+		h := plan.NewHooks(programPath(b), plan.WithProcesses(1))
+		b.Cleanup(func() { h.Close() })
+		return plan.NewAuto(h, catalogue, cache)
+	}
+	cold, warm := planner(""), planner(b.TempDir())
+	for _, l := range labs {
+		for _, how := range []struct {
+			name    string
+			planner plan.Planner
+		}{{"builtin", catalogue}, {"cold", cold}, {"warm", warm}} {
+			b.Run(l.Nodes[0].Kind+"/"+how.name, func(b *testing.B) {
+				// Once before: a process is started, and a plan is kept.
+				if _, err := how.planner.Plan(context.Background(), l, l.Nodes[0]); err != nil {
+					b.Fatal(err)
+				}
+				for b.Loop() {
+					if _, err := how.planner.Plan(context.Background(), l, l.Nodes[0]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// asCommand is c9s.
+func asCommand() int { return cli.Main(os.Args[1:], cli.System()) }
