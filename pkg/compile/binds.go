@@ -121,6 +121,7 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 	if info.IsDir() {
 		dir, ok := c.files.dir(p, written, pos, "bind source")
 		m.Dir = dir
+		n.folders = append(n.folders, folderUse{path: b.Source, full: p, readOnly: m.ReadOnly, pos: pos})
 		return m, ok
 	}
 	ref, ok := c.files.file(written, pos, "bind source")

@@ -109,6 +109,9 @@ var (
 	CodePodWait = declare("pod-wait", "a node waits for another one of its Pod before it starts",
 		"Nodes that share a network (network-mode: container:X) share a Pod, whose containers start together.",
 		"Wait in the stage configure, or give the nodes networks of their own.")
+	CodeShared = declare("shared-files", "nodes of several Pods bind the same folder or volume",
+		"containerlab mounts one folder of the host for all of them; in a cluster each Pod has its own copy.",
+		"Bind it read-only if the nodes only read it; otherwise copy files, or mount a ReadWriteMany claim by an overlay.")
 	CodeHostExec = declare("stage-exec-host", "a stage runs a command on the container host",
 		"A cluster has no container host to run commands on.",
 		"Run the command in the container (target: container).")

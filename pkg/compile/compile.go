@@ -111,6 +111,7 @@ type node struct {
 	want4, want6 netip.Addr
 	has4, has6   bool
 	waitPos      []waitPos
+	folders      []folderUse
 	// badInterface tells that an interface name was refused already.
 	badInterface bool
 }
@@ -138,6 +139,7 @@ func (c *compiler) run() {
 	}
 	c.compileNetworkModes()
 	c.compileStages()
+	c.checkShared()
 	c.compileLinks()
 	c.allocate()
 	c.shareSecrets()

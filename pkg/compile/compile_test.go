@@ -509,3 +509,30 @@ func TestMappedLabName(t *testing.T) {
 		t.Errorf("with a namespace of its own: %v", diags)
 	}
 }
+
+// TestSharedFiles: files that nodes exchange in containerlab, and cannot across Pods.
+func TestSharedFiles(t *testing.T) {
+	files := map[string]string{"dir/a": "a", "file": "b"}
+	for _, tt := range []struct{ nodes, want string }{
+		{"a: {binds: [dir:/d], volumes: [vol:/v]}\n    b: {binds: [./dir:/e], volumes: [vol:/w]}", "its own copy of dir (a, b), volume vol (a, b), and nothing"},
+		{"a: {binds: [dir:/d], volumes: [vol:/v]}\n    b: {binds: [dir:/d], volumes: [vol:/v], network-mode: container:a}", ""}, // one Pod
+		{"a: {binds: [dir:/d:ro], volumes: [vol:/v:ro]}\n    b: {binds: [dir:/d:ro], volumes: [vol:/v:ro]}", ""},
+		{"a: {binds: [dir:/d]}\n    b: {binds: [dir:/d:ro]}", "its own copy of dir (a, b), and nothing"},
+		{"a: {binds: [file:/f]}\n    b: {binds: [file:/f]}", ""}, // a file is a configuration
+		{"a: {volumes: [/v]}\n    b: {volumes: [/v]}", ""},       // anonymous
+	} {
+		_, diags := compileText(t, "name: t\ntopology:\n  defaults: {kind: linux, image: a}\n  nodes:\n    "+tt.nodes+"\n", files, Options{})
+		got := ""
+		for _, d := range diags {
+			if d.Code == CodeShared {
+				got += d.Message
+			}
+			if d.Severity == diag.Error {
+				t.Errorf("%s: %s", tt.nodes, d)
+			}
+		}
+		if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s:\n got %q\nwant %q", tt.nodes, got, tt.want)
+		}
+	}
+}
