@@ -48,7 +48,7 @@ type linkRule struct {
 func (r *linkRule) apply(l *lab.Lab, n *lab.Node) {
 	for _, e := range n.Endpoints {
 		if e.Link < 0 {
-			continue // it was refused
+			continue // it was rejected
 		}
 		link := l.Links[e.Link]
 		if r.Interface != "" && !glob(r.Interface, e.Interface) && (e.Alias == "" || !glob(r.Interface, e.Alias)) {

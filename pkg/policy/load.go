@@ -1,65 +1,61 @@
 package policy
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/c9s-lab/c9s/pkg/diag"
-	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/topology"
 	"github.com/google/cel-go/cel"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
-	sigsjson "sigs.k8s.io/json"
+
+	"github.com/c9s-lab/c9s/internal/strictyaml"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
-// Load reads and compiles a policy file. Every problem is told with its position;
+// Load reads and compiles a policy file. Every problem is reported with its position;
 // with an error among them the Policy is nil.
 func Load(file string, data []byte) (*Policy, []diag.Diagnostic) {
-	r := &reader{file: file, diags: &diag.List{}}
+	r := &reader{Decoder: strictyaml.Decoder{File: file, Diags: &diag.List{}, Codes: strictyaml.Codes{
+		WrongType: CodeInvalid, UnknownKey: CodeInvalid, DuplicateKey: CodeInvalid, BadValue: CodeInvalid, TooLarge: CodeInvalid,
+	}}}
 	p := r.load(data)
-	if r.diags.HasErrors() {
-		return nil, r.diags.All()
+	if r.Diags.HasErrors() {
+		return nil, r.Diags.All()
 	}
-	return p, r.diags.All()
+	return p, r.Diags.All()
 }
 
 type reader struct {
-	file  string
-	diags *diag.List
-	env   *cel.Env
+	strictyaml.Decoder
+	env *cel.Env
 	// encrypt is wires.encrypt of the file.
 	encrypt bool
 }
 
-func (r *reader) pos(n *yaml.Node) diag.Pos {
-	return diag.Pos{File: r.file, Line: n.Line, Column: n.Column}
-}
-
 func (r *reader) errorf(n *yaml.Node, hint, format string, args ...any) {
-	r.diags.Errorf(CodeInvalid, r.pos(n), hint, format, args...)
+	r.Diags.Errorf(CodeInvalid, r.Pos(n), hint, format, args...)
 }
 
 func (r *reader) load(data []byte) *Policy {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		r.diags.Add(topology.SyntaxError(r.file, string(data), err))
+		r.Diags.Add(strictyaml.SyntaxError(topology.CodeSyntax, r.File, string(data), err))
 		return nil
 	}
 	if len(doc.Content) == 0 {
-		r.diags.Errorf(CodeInvalid, diag.Pos{File: r.file}, "begin with apiVersion: "+APIVersion, "the policy file is empty")
+		r.Diags.Errorf(CodeInvalid, diag.Pos{File: r.File}, "begin with apiVersion: "+APIVersion, "the policy file is empty")
 		return nil
 	}
 	env, err := newEnv()
 	if err != nil {
-		r.diags.Errorf(CodeExpression, diag.Pos{File: r.file}, "", "%v", err)
+		r.Diags.Errorf(CodeExpression, diag.Pos{File: r.File}, "", "%v", err)
 		return nil
 	}
 	r.env = env
@@ -89,7 +85,7 @@ func (r *reader) load(data []byte) *Policy {
 				continue
 			}
 			if line, dup := names[prof.name]; dup {
-				r.errorf(item, "give each profile a name of its own", "profile %q is there twice (first in line %d)", prof.name, line)
+				r.errorf(item, "give each profile a unique name", "profile %q is defined twice (first at line %d)", prof.name, line)
 			}
 			names[prof.name] = item.Line
 			p.profiles = append(p.profiles, prof)
@@ -101,84 +97,33 @@ func (r *reader) load(data []byte) *Policy {
 
 // mapping checks the keys of a mapping and returns its values.
 func (r *reader) mapping(n *yaml.Node, what string, known ...string) map[string]*yaml.Node {
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
 	out := map[string]*yaml.Node{}
 	if n.Kind != yaml.MappingNode {
 		r.errorf(n, "known keys: "+strings.Join(known, ", "), "%s must be a mapping", what)
 		return out
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
-		for v.Kind == yaml.AliasNode {
-			v = v.Alias
-		}
-		switch {
-		case !slices.Contains(known, k.Value):
-			hint := "known keys: " + strings.Join(known, ", ")
-			if near := topology.Nearest(k.Value, known); near != "" {
-				hint = "did you mean \"" + near + "\"?"
-			}
-			r.errorf(k, hint, "key %q is not known in %s", k.Value, what)
-		case out[k.Value] != nil:
-			r.errorf(k, "remove one of the two", "key %q is written twice", k.Value)
-		default:
-			out[k.Value] = v
+	for _, e := range r.Entries(n) {
+		if slices.Contains(known, e.Key) {
+			out[e.Key] = e.Value
+		} else {
+			r.UnknownKey(e, what, known)
 		}
 	}
 	return out
 }
 
-// decode reads a value strictly into a Go type with JSON tags.
+// decode reads a value into a Go type. It reports whether it had no error.
 func (r *reader) decode(n *yaml.Node, what string, to any) bool {
-	var generic any
-	if err := n.Decode(&generic); err != nil {
-		r.errorf(n, "", "%s: %v", what, err)
-		return false
-	}
-	data, err := json.Marshal(generic)
-	if err != nil {
-		r.errorf(n, "use text for every key", "%s: %v", what, err)
-		return false
-	}
-	strict, err := sigsjson.UnmarshalStrict(data, to)
-	if err != nil {
-		r.errorf(n, "see docs/reference/policy.md for an example", "%s", decodeError(what, err))
-		return false
-	}
-	for _, s := range strict {
-		r.errorf(n, "check its spelling", "%s: %v", what, s)
-	}
-	return len(strict) == 0
-}
-
-// decodeError says in YAML's words which value has the wrong type.
-func decodeError(what string, err error) string {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
-		return what + ": " + strings.TrimPrefix(err.Error(), "json: ")
-	}
-	if wrong.Field != "" {
-		what += "." + wrong.Field
-	}
-	want := map[reflect.Kind]string{
-		reflect.String: "text", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Map: "a mapping", reflect.Struct: "a mapping",
-	}[wrong.Type.Kind()]
-	if want == "" {
-		want = "a number"
-	}
-	got := map[string]string{"array": "a list", "object": "a mapping", "string": "text", "bool": "true or false"}[wrong.Value]
-	if got == "" {
-		got = "a " + wrong.Value
-	}
-	return fmt.Sprintf("%s must be %s, not %s", what, want, got)
+	before, _ := r.Diags.Count()
+	r.Decode(n, to, what)
+	after, _ := r.Diags.Count()
+	return after == before
 }
 
 func (r *reader) profile(n *yaml.Node) *profile {
-	before, _ := r.diags.Count()
+	before, _ := r.Diags.Count()
 	keys := r.mapping(n, "a profile", "name", "priority", "match", "deny", "set", "links")
-	p := &profile{priority: DefaultPriority, pos: r.pos(n)}
+	p := &profile{priority: DefaultPriority, pos: r.Pos(n)}
 	if v := keys["name"]; v == nil || v.Value == "" {
 		r.errorf(n, "add \"name: ...\"", "a profile has no name")
 	} else {
@@ -199,7 +144,7 @@ func (r *reader) profile(n *yaml.Node) *profile {
 	if v := keys["links"]; v != nil {
 		r.links(v, p)
 	}
-	if after, _ := r.diags.Count(); after > before {
+	if after, _ := r.Diags.Count(); after > before {
 		return nil
 	}
 	return p
@@ -224,14 +169,14 @@ func (r *reader) match(n *yaml.Node, p *profile) {
 
 // expression compiles a CEL expression; its errors point into it.
 func (r *reader) expression(n *yaml.Node, p *profile) {
-	p.match.Expression, p.match.pos = n.Value, r.pos(n)
+	p.match.Expression, p.match.pos = n.Value, r.Pos(n)
 	fail := func(pos diag.Pos, message string) {
-		r.diags.Errorf(CodeExpression, pos, "it is CEL over node: name, kind, type, group, image, position, labels, interfaces, memory, cpu", "expression: %s", message)
+		r.Diags.Errorf(CodeExpression, pos, "it is CEL over node: name, kind, type, group, image, position, labels, interfaces, memory, cpu", "expression: %s", message)
 	}
 	ast, issues := r.env.Compile(n.Value)
 	if issues.Err() != nil {
 		for _, e := range issues.Errors() {
-			pos := r.pos(n)
+			pos := r.Pos(n)
 			if n.Style == 0 || n.Style == yaml.SingleQuotedStyle || n.Style == yaml.DoubleQuotedStyle {
 				pos.Line += e.Location.Line() - 1
 				pos.Column += e.Location.Column()
@@ -246,12 +191,12 @@ func (r *reader) expression(n *yaml.Node, p *profile) {
 		return
 	}
 	if ast.OutputType() != cel.BoolType && ast.OutputType() != cel.DynType {
-		fail(r.pos(n), fmt.Sprintf("it must be true or false, not %s", ast.OutputType()))
+		fail(r.Pos(n), fmt.Sprintf("it must be true or false, not %s", ast.OutputType()))
 		return
 	}
 	program, err := r.env.Program(ast, cel.CostLimit(maxCost))
 	if err != nil {
-		fail(r.pos(n), err.Error())
+		fail(r.Pos(n), err.Error())
 		return
 	}
 	p.match.program = program
@@ -344,7 +289,7 @@ func checkToleration(t corev1.Toleration) error {
 	case t.Key == "" && t.Operator != corev1.TolerationOpExists:
 		return errors.New("tolerations: without a key the operator must be Exists")
 	case t.Operator == corev1.TolerationOpExists && t.Value != "":
-		return fmt.Errorf("tolerations: with the operator Exists there is no value, and %q is given", t.Value)
+		return fmt.Errorf("tolerations: the operator Exists takes no value, but %q is set", t.Value)
 	case t.Operator != corev1.TolerationOpExists && len(validation.IsValidLabelValue(t.Value)) > 0:
 		return fmt.Errorf("tolerations: %q cannot be the value of a taint", t.Value)
 	case !slices.Contains([]corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}, t.Effect):
@@ -384,10 +329,10 @@ func (r *reader) links(n *yaml.Node, p *profile) {
 			}
 		}
 		if !slices.Contains([]string{"", "auto", "udp", "vxlan"}, rule.Datapath) {
-			r.errorf(item, "use auto, udp or vxlan", "datapath %q is not known", rule.Datapath)
+			r.errorf(item, "use auto, udp or vxlan", "unknown datapath %q", rule.Datapath)
 		}
 		if rule.Datapath == "vxlan" && r.encrypt {
-			r.errorf(item, "leave the datapath out, or wires.encrypt", "datapath vxlan cannot be encrypted")
+			r.errorf(item, "remove the datapath, or wires.encrypt", "datapath vxlan cannot be encrypted")
 		}
 		if rule.Impair != nil {
 			impairment, err := rule.Impair.compile()

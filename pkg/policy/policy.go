@@ -84,7 +84,7 @@ func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
 		for _, prof := range p.profiles {
 			matched, err := prof.match.matches(n, view)
 			if err != nil {
-				diags.Errorf(CodeExpression, prof.match.pos, "write the expression so that it holds for every node (has(...) tests for a field)", "profile %q: the expression fails for node %q: %v", prof.name, n.Name, err)
+				diags.Errorf(CodeExpression, prof.match.pos, "write an expression that works for every node; has(...) tests whether a field exists", "profile %q: the expression fails for node %q: %v", prof.name, n.Name, err)
 				continue
 			}
 			if !matched {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Set is what a profile sets. A field that is left out is left to later profiles.
+// Set is what a profile sets. A field that is omitted is left to later profiles.
 type Set struct {
 	// Expose is the node's Service.
 	Expose *Expose `json:"expose,omitempty"`

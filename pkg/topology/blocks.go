@@ -56,7 +56,7 @@ func blocksOf(root *yaml.Node) []block {
 	return out
 }
 
-// shares tells whether an alias in n stands for what other tells of.
+// shares reports whether an alias in n stands for what other defines.
 func shares(n *yaml.Node, other func(*yaml.Node) bool) bool {
 	return n.Kind == yaml.AliasNode && other(n.Alias) || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return shares(c, other) })
 }
@@ -81,7 +81,7 @@ func written(root *yaml.Node) []block {
 	return out
 }
 
-// spanned is one entry of a mapping; end is where the next one begins.
+// spanned is one entry of a mapping; end is where the next one starts.
 type spanned struct {
 	key, value *yaml.Node
 	end        place

@@ -17,7 +17,7 @@ func ParseEndpoint(text string) (node, iface string, err error) {
 	case iface == "":
 		return "", "", errors.New("the interface after the colon is missing")
 	case strings.ContainsRune(text, 0):
-		return "", "", errors.New("there is a NUL character in it")
+		return "", "", errors.New("it contains a NUL character")
 	case strings.TrimSpace(node) != node || strings.TrimSpace(iface) != iface:
 		return "", "", errors.New("there are spaces around a name")
 	}

@@ -194,7 +194,7 @@ func (stringFuncs) Split(sep string, s any) ([]string, error) {
 	}
 	text := fmt.Sprint(s)
 	if strings.Count(text, sep) > gotemplate.MaxParts {
-		return nil, fmt.Errorf("%q cuts the text into more than %d parts", sep, gotemplate.MaxParts)
+		return nil, fmt.Errorf("%q splits the text into more than %d parts", sep, gotemplate.MaxParts)
 	}
 	return strings.Split(text, sep), nil
 }

@@ -3,8 +3,10 @@ package topology
 import (
 	"strings"
 
-	"github.com/c9s-lab/c9s/pkg/diag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/c9s-lab/c9s/internal/strictyaml"
+	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
 // Links are the links of a topology in the order of the file.
@@ -36,7 +38,7 @@ type Link struct {
 	ParentInterface Str       `yaml:"parent-interface"`
 }
 
-// Brief tells whether the link is written as two "node:interface" strings.
+// Brief reports whether the link is written as two "node:interface" strings.
 func (l *Link) Brief() bool { return l.Type.Value == "" || l.Type.Value == "brief" }
 
 // Endpoint is one end of a link. A brief one has only Node and Interface.
@@ -67,17 +69,17 @@ var LinkTypes = map[string][]string{
 // commonLinkKeys are the keys of every link type.
 var commonLinkKeys = []string{"type", "mtu", "labels", "vars", "ipv4", "ipv6"}
 
-func (l *Links) decodeYAML(d *decoder, n *yaml.Node, path string) {
+func (l *Links) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.SequenceNode {
-		d.wrongType(n, path, wantList)
+		d.WrongType(n, path, strictyaml.WantList)
 		return
 	}
 	l.Items = make([]Link, 0, len(n.Content))
 	for _, item := range n.Content {
-		item = d.deref(item)
-		if item == nil || isNull(item) {
+		item = d.Deref(item)
+		if item == nil || strictyaml.IsNull(item) {
 			if item != nil {
-				d.errorf(CodeWrongType, item, "remove the empty entry", "a link is empty")
+				d.Errorf(CodeWrongType, item, "remove the empty entry", "a link is empty")
 			}
 			continue
 		}
@@ -89,16 +91,16 @@ func (l *Links) decodeYAML(d *decoder, n *yaml.Node, path string) {
 }
 
 // decodeLink reads one entry by the rules of its type.
-func (l *Link) decodeLink(d *decoder, n *yaml.Node) bool {
+func (l *Link) decodeLink(d *strictyaml.Decoder, n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode {
-		d.errorf(CodeWrongType, n, `write {endpoints: ["r1:eth1", "r2:eth1"]}`, "a link must be a mapping, not %s", describe(n))
+		d.Errorf(CodeWrongType, n, `write {endpoints: ["r1:eth1", "r2:eth1"]}`, "a link must be a mapping, not %s", strictyaml.Describe(n))
 		return false
 	}
-	entries := d.entries(n)
+	entries := d.Entries(n)
 	typ := ""
 	for _, e := range entries {
-		if e.key == "type" && e.value != nil && e.value.Kind == yaml.ScalarNode && !isNull(e.value) {
-			typ = strings.ToLower(strings.TrimSpace(e.value.Value))
+		if e.Key == "type" && e.Value != nil && e.Value.Kind == yaml.ScalarNode && !strictyaml.IsNull(e.Value) {
+			typ = strings.ToLower(strings.TrimSpace(e.Value.Value))
 		}
 	}
 	if typ == "" {
@@ -106,44 +108,57 @@ func (l *Link) decodeLink(d *decoder, n *yaml.Node) bool {
 	}
 	own, known := LinkTypes[typ]
 	if !known {
-		d.errorf(CodeBadValue, n, "use one of: "+strings.Join(sortedKeys(LinkTypes), ", "),
-			"link type %q is not known", typ)
+		d.Errorf(CodeBadValue, n, "use one of: "+strings.Join(sortedKeys(LinkTypes), ", "),
+			"unknown link type %q", typ)
 		return false
 	}
-	before := d.diags.HasErrors()
-	d.decodeStruct(n, l, "topology.links[]", append(append([]string{}, commonLinkKeys...), own...))
+	before := d.Diags.HasErrors()
+	if typ == "brief" {
+		checkBrief(d, entries)
+	}
+	d.DecodeStruct(n, l, "topology.links[]", append(append([]string{}, commonLinkKeys...), own...))
 	if l.Type.Value != "" {
 		l.Type.Value = typ
 	}
-	l.Pos = d.pos(n)
-	return before || !d.diags.HasErrors() || l.usable()
+	l.Pos = d.Pos(n)
+	return before || !d.Diags.HasErrors() || l.usable()
 }
 
-// usable tells whether enough was read for later stages to look at the link.
+// checkBrief rejects endpoints of a brief link that are not text.
+func checkBrief(d *strictyaml.Decoder, entries []strictyaml.Entry) {
+	for _, e := range entries {
+		if e.Key != "endpoints" || e.Value.Kind != yaml.SequenceNode {
+			continue
+		}
+		for _, item := range e.Value.Content {
+			if item = d.Deref(item); item != nil && item.Kind != yaml.ScalarNode {
+				d.Errorf(CodeWrongType, item, `write "node:interface", or give the link a type ("type: veth")`,
+					"an endpoint of a brief link must be text")
+			}
+		}
+	}
+}
+
+// usable reports whether enough was read for later stages to look at the link.
 func (l *Link) usable() bool { return len(l.Endpoints) > 0 || l.Endpoint != nil }
 
-func (e *Endpoint) decodeYAML(d *decoder, n *yaml.Node, path string) {
-	e.Pos = d.pos(n)
+func (e *Endpoint) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
+	e.Pos = d.Pos(n)
 	if n.Kind != yaml.ScalarNode {
-		if strings.HasSuffix(path, "brief[]") {
-			d.errorf(CodeWrongType, n, `write "node:interface", or give the link a type ("type: veth")`,
-				"an endpoint of a brief link must be text")
-			return
-		}
-		d.decodeStruct(n, e, path, nil)
+		d.DecodeStruct(n, e, path, nil)
 		if n.Kind == yaml.MappingNode {
 			if e.Node.Value == "" {
-				d.errorf(CodeMissingField, n, `add "node: NAME"`, "the endpoint has no node")
+				d.Errorf(CodeMissingField, n, `add "node: NAME"`, "the endpoint has no node")
 			}
 			if e.Interface.Value == "" {
-				d.errorf(CodeMissingField, n, `add "interface: NAME"`, "the endpoint has no interface")
+				d.Errorf(CodeMissingField, n, `add "interface: NAME"`, "the endpoint has no interface")
 			}
 		}
 		return
 	}
 	node, iface, err := ParseEndpoint(n.Value)
 	if err != nil {
-		d.errorf(CodeBadEndpoint, n, `write "node:interface", for example "r1:eth1"`, "endpoint %q: %v", n.Value, err)
+		d.Errorf(CodeBadEndpoint, n, `write "node:interface", for example "r1:eth1"`, "endpoint %q: %v", n.Value, err)
 		return
 	}
 	e.Node = Str{Value: node, Pos: e.Pos}

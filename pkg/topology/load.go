@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/hellt/envsubst/parse"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/c9s-lab/c9s/internal/strictyaml"
+	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
 // Options of Load.
@@ -22,7 +25,7 @@ type Options struct {
 	Env      []string
 	Withheld []string
 	// VarsFiles are the template's variables files; none means those that are
-	// found beside the topology.
+	// found next to the topology.
 	VarsFiles []string
 }
 
@@ -72,8 +75,8 @@ func noteEnv(src *Source, text string, o Options, diags *diag.List) {
 		} else if slices.Contains(o.Withheld, name) && !told[name] {
 			told[name] = true
 			pos := diag.Pos{File: src.Name, Line: strings.Count(text[:at[2]], "\n") + 1}
-			diags.Warnf(CodeEnvWithheld, pos, fmt.Sprintf("pass --env %s if the topology may have it, or --trust to let it have all", name),
-				"the topology was fetched, and does not get the environment variable %s", name)
+			diags.Warnf(CodeEnvWithheld, pos, fmt.Sprintf("to give it to the topology, pass --env %s, or --trust for all variables", name),
+				"the fetched topology cannot read the environment variable %s", name)
 		}
 	}
 }
@@ -82,7 +85,7 @@ func noteEnv(src *Source, text string, o Options, diags *diag.List) {
 // they are set and not empty, ${NAME:-d}, ${NAME:=d}, ${NAME-d} and ${NAME=d} by
 // their default otherwise, and $$ by one dollar sign. References to unset
 // variables without a default stay (as $NAME in either form), and so do names that
-// begin with a digit.
+// start with a digit.
 func ExpandEnv(text string, env []string) (out string, err error) {
 	if !strings.Contains(text, "$") {
 		return text, nil
@@ -104,26 +107,39 @@ func parseFile(src *Source, text string, diags *diag.List) *File {
 			diags.Errorf(CodeMissingField, diag.Pos{File: src.Name}, "start with \"name:\" and \"topology:\"", "the topology file is empty")
 			return nil
 		}
-		diags.Add(SyntaxError(src.Name, text, err))
+		diags.Add(strictyaml.SyntaxError(CodeSyntax, src.Name, text, err))
 		return nil
 	}
-	d := &decoder{file: src.Name, diags: diags, merging: map[*yaml.Node]bool{}}
-	root := d.deref(doc.Content[0])
+	d := &strictyaml.Decoder{
+		File: src.Name, Diags: diags, Top: "at the top of a topology file", AllKeys: "`c9s explain` lists all keys",
+		Codes: strictyaml.Codes{WrongType: CodeWrongType, UnknownKey: CodeUnknownField, DuplicateKey: CodeDuplicateKey, BadValue: CodeBadValue, TooLarge: CodeTooLarge},
+	}
+	d.Hint = func(key, path string) string {
+		if path == "" && slices.Contains(strictyaml.Keys(reflect.TypeFor[Topology]()), key) {
+			return "move it under topology: it is topology." + key
+		}
+		return ""
+	}
+	d.Seen = func(t reflect.Type, key string, n *yaml.Node) {
+		if field := prefixes[t] + key; treatments[field] != Supported {
+			f.Uses = append(f.Uses, Use{Field: field, Pos: d.Pos(n)})
+		}
+	}
+	root := d.Deref(doc.Content[0])
 	if root == nil {
 		return nil
 	}
 	if root.Kind != yaml.MappingNode {
-		d.errorf(CodeWrongType, root, "start with \"name:\" and \"topology:\"", "a topology file must be a mapping, not %s", describe(root))
+		d.Errorf(CodeWrongType, root, "start with \"name:\" and \"topology:\"", "a topology file must be a mapping, not %s", strictyaml.Describe(root))
 		return nil
 	}
-	d.decodeStruct(root, f, "", nil)
-	f.Uses = d.uses
+	d.DecodeStruct(root, f, "", nil)
 	f.blocks = blocksOf(root)
 	var next yaml.Node
 	if err := dec.Decode(&next); err == nil {
-		diags.Warnf(CodeDocuments, d.pos(&next), "put each topology into a file of its own", "the file has a second YAML document, which containerlab does not read")
+		diags.Warnf(CodeDocuments, d.Pos(&next), "put each topology in a separate file", "the file has a second YAML document, which containerlab does not read")
 	} else if !errors.Is(err, io.EOF) {
-		diags.Add(SyntaxError(src.Name, text, err))
+		diags.Add(strictyaml.SyntaxError(CodeSyntax, src.Name, text, err))
 	}
 	return f
 }

@@ -224,12 +224,3 @@ func TestAliasBombIsRefused(t *testing.T) {
 		t.Errorf("diagnostics: %v", diags)
 	}
 }
-
-func TestNearest(t *testing.T) {
-	known := []string{"mgmt-ipv4", "mgmt-ipv6", "binds", "image", "startup-config"}
-	for word, want := range map[string]string{"mgmt_ipv4": "mgmt-ipv4", "bind": "binds", "imgae": "image", "startup_config": "startup-config", "zzz": "", "": ""} {
-		if got := Nearest(word, known); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}

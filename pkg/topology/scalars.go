@@ -8,18 +8,20 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/c9s-lab/c9s/internal/strictyaml"
 )
 
-func (s *Str) decodeYAML(d *decoder, n *yaml.Node, path string) {
-	text, ok := d.text(n, path)
+func (s *Str) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
+	text, ok := d.Text(n, path)
 	if !ok {
 		return
 	}
-	*s = Str{Value: text, Pos: d.pos(n)}
+	*s = Str{Value: text, Pos: d.Pos(n)}
 }
 
-func (p *PrefixStr) decodeYAML(d *decoder, n *yaml.Node, path string) {
-	p.Str.decodeYAML(d, n, path)
+func (p *PrefixStr) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
+	p.Str.DecodeYAML(d, n, path)
 	p.Set = p.Str.Pos.Line > 0
 }
 
@@ -29,22 +31,22 @@ var yamlBools = map[string]bool{
 	"n": false, "no": false, "off": false, "false": false,
 }
 
-func (b *Bool) decodeYAML(d *decoder, n *yaml.Node, path string) {
+func (b *Bool) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	v, ok := yamlBools[strings.ToLower(n.Value)]
 	if n.Kind != yaml.ScalarNode || !ok || (n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle)) != 0 {
-		d.wrongType(n, path, wantBool)
+		d.WrongType(n, path, strictyaml.WantBool)
 		return
 	}
-	*b = Bool{Value: v, Set: true, Pos: d.pos(n)}
+	*b = Bool{Value: v, Set: true, Pos: d.Pos(n)}
 }
 
-func (i *Int) decodeYAML(d *decoder, n *yaml.Node, path string) {
+func (i *Int) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	v, ok := parseInt(n.Value)
 	if n.Kind != yaml.ScalarNode || !ok || (n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle)) != 0 {
-		d.wrongType(n, path, wantInt)
+		d.WrongType(n, path, strictyaml.WantInt)
 		return
 	}
-	*i = Int{Value: v, Set: true, Pos: d.pos(n)}
+	*i = Int{Value: v, Set: true, Pos: d.Pos(n)}
 }
 
 // parseInt reads an integer in YAML 1.1's forms: 10, 0x1f, 0b11, 017, 0o17,
@@ -60,31 +62,31 @@ func parseInt(text string) (int, bool) {
 	return 0, false
 }
 
-func (f *Float) decodeYAML(d *decoder, n *yaml.Node, path string) {
+func (f *Float) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	v, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
 	if n.Kind != yaml.ScalarNode || err != nil || math.IsNaN(v) || math.IsInf(v, 0) ||
 		(n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle)) != 0 {
-		d.wrongType(n, path, wantNumber)
+		d.WrongType(n, path, strictyaml.WantNumber)
 		return
 	}
-	*f = Float{Value: v, Set: true, Pos: d.pos(n)}
+	*f = Float{Value: v, Set: true, Pos: d.Pos(n)}
 }
 
-func (l *List) decodeYAML(d *decoder, n *yaml.Node, path string) {
-	*l = List{Set: true, Pos: d.pos(n)}
+func (l *List) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
+	*l = List{Set: true, Pos: d.Pos(n)}
 	if n.Kind != yaml.SequenceNode {
-		d.wrongType(n, path, wantList)
+		d.WrongType(n, path, strictyaml.WantList)
 		return
 	}
 	for _, item := range n.Content {
-		if item = d.deref(item); item == nil {
+		if item = d.Deref(item); item == nil {
 			return
 		}
-		text, ok := d.text(item, path+"[]")
+		text, ok := d.Text(item, path+"[]")
 		if !ok {
 			continue
 		}
-		l.Items = append(l.Items, Str{Value: text, Pos: d.pos(item)})
+		l.Items = append(l.Items, Str{Value: text, Pos: d.Pos(item)})
 	}
 }
 
@@ -97,55 +99,55 @@ func (l List) Values() []string {
 	return out
 }
 
-func (m *Map) decodeYAML(d *decoder, n *yaml.Node, path string) {
-	*m = Map{Set: true, Pos: d.pos(n)}
+func (m *Map) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
+	*m = Map{Set: true, Pos: d.Pos(n)}
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, path, wantMap)
+		d.WrongType(n, path, strictyaml.WantMap)
 		return
 	}
-	for _, e := range d.entries(n) {
-		text, ok := d.text(e.value, path+" "+e.key)
+	for _, e := range d.Entries(n) {
+		text, ok := d.Text(e.Value, path+" "+e.Key)
 		if !ok {
 			continue
 		}
-		m.Items = append(m.Items, KeyValue{Key: e.key, Value: text, Pos: d.pos(e.keyNode)})
+		m.Items = append(m.Items, KeyValue{Key: e.Key, Value: text, Pos: d.Pos(e.KeyNode)})
 	}
 }
 
-func (a *AnyMap) decodeYAML(d *decoder, n *yaml.Node, path string) {
+func (a *AnyMap) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, path, wantMapping)
+		d.WrongType(n, path, strictyaml.WantMapping)
 		return
 	}
-	v, _ := d.any(n).(map[string]any)
-	*a = AnyMap{Value: v, Pos: d.pos(n)}
+	v, _ := anyValue(d, n).(map[string]any)
+	*a = AnyMap{Value: v, Pos: d.Pos(n)}
 }
 
-// any reads free-form data.
-func (d *decoder) any(n *yaml.Node) any {
-	if n = d.deref(n); n == nil {
+// anyValue reads free-form data.
+func anyValue(d *strictyaml.Decoder, n *yaml.Node) any {
+	if n = d.Deref(n); n == nil {
 		return nil
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
 		out := map[string]any{}
-		for _, e := range d.entries(n) {
-			out[e.key] = d.any(e.value)
+		for _, e := range d.Entries(n) {
+			out[e.Key] = anyValue(d, e.Value)
 		}
 		return out
 	case yaml.SequenceNode:
 		out := make([]any, 0, len(n.Content))
 		for _, item := range n.Content {
-			out = append(out, d.any(item))
+			out = append(out, anyValue(d, item))
 		}
 		return out
 	default:
-		return d.anyScalar(n)
+		return anyScalar(n)
 	}
 }
 
 // anyScalar is a scalar of free-form data; what is not JSON stays text.
-func (d *decoder) anyScalar(n *yaml.Node) any {
+func anyScalar(n *yaml.Node) any {
 	switch n.Tag {
 	case "!!null":
 		return nil
@@ -163,34 +165,34 @@ func (d *decoder) anyScalar(n *yaml.Node) any {
 	return n.Value
 }
 
-func (l *Defs) decodeYAML(d *decoder, n *yaml.Node, path string) {
+func (l *Defs) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, path, wantMapping)
+		d.WrongType(n, path, strictyaml.WantMapping)
 		return
 	}
-	entries := d.entries(n)
+	entries := d.Entries(n)
 	l.Items = make([]Def, 0, len(entries))
 	l.index = make(map[string]int, len(entries))
 	for _, e := range entries {
-		def := Def{Name: e.key, Pos: d.pos(e.keyNode)}
-		if !isNull(e.value) {
+		def := Def{Name: e.Key, Pos: d.Pos(e.KeyNode)}
+		if !strictyaml.IsNull(e.Value) {
 			def.Node = &NodeDef{}
-			d.decode(e.value, def.Node, path+"."+e.key)
+			d.Decode(e.Value, def.Node, path+"."+e.Key)
 		}
-		l.index[e.key] = len(l.Items)
+		l.index[e.Key] = len(l.Items)
 		l.Items = append(l.Items, def)
 	}
 }
 
-func (c *ComponentList) decodeYAML(d *decoder, n *yaml.Node, path string) {
+func (c *ComponentList) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.SequenceNode {
-		d.wrongType(n, path, wantList)
+		d.WrongType(n, path, strictyaml.WantList)
 		return
 	}
 	c.Items = make([]Component, 0, len(n.Content))
 	for _, item := range n.Content {
 		var comp Component
-		d.decode(item, &comp, path+"[]")
+		d.Decode(item, &comp, path+"[]")
 		c.Items = append(c.Items, comp)
 	}
 }

@@ -130,7 +130,7 @@ func readAll(ctx context.Context, open func() (io.ReadCloser, error)) ([]byte, e
 	}
 }
 
-// UnwrapPath leaves out of an error of the file system which file it is.
+// UnwrapPath omits of an error of the file system which file it is.
 func UnwrapPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -233,6 +233,6 @@ func theTopology(entries []fs.DirEntry, dir string) (string, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return "", fmt.Errorf("there is more than one topology in %s (%s); name one of them", dir, strings.Join(found, ", "))
+		return "", fmt.Errorf("there are several topologies in %s (%s); name one", dir, strings.Join(found, ", "))
 	}
 }

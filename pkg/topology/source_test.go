@@ -36,7 +36,7 @@ func TestOpen(t *testing.T) {
 	tests := []struct{ ref, wantName, wantErr string }{
 		{filepath.Join(one, "other.yml"), "other.yml", ""},
 		{one, "a.clab.yml", ""},
-		{two, "", "more than one topology"},
+		{two, "", "several topologies"},
 		{none, "", "there is no *.clab.yml"},
 		{"-", "stdin.clab.yml", ""},
 		{server.URL + "/lab.clab.yml", "lab.clab.yml", ""},

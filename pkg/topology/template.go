@@ -11,14 +11,15 @@ import (
 	"strings"
 	"text/template"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/c9s-lab/c9s/internal/gotemplate"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/reach"
-	"go.yaml.in/yaml/v3"
 )
 
 // renderTemplate executes the topology as a Go template, with the templates of
-// clab_templates/ beside it and the variables of varsFiles (or, without any, of
+// clab_templates/ next to it and the variables of varsFiles (or, without any, of
 // the files <topology>_vars.yaml|yml|json).
 func renderTemplate(ctx context.Context, src *Source, varsFiles []string, diags *diag.List) ([]byte, bool) {
 	if !src.IsTemplate() && len(varsFiles) == 0 {
@@ -62,12 +63,12 @@ func renderTemplate(ctx context.Context, src *Source, varsFiles []string, diags 
 	}
 	if before, _, missing := bytes.Cut(out, []byte("<no value>")); missing {
 		diags.Warnf(CodeNoValue, diag.Pos{File: src.Name, Line: bytes.Count(before, []byte("\n")) + 1}, "define it in a variables file",
-			"a variable of the template has no value; its place says \"<no value>\"")
+			"a variable of the template has no value; the output contains \"<no value>\"")
 	}
 	return out, true
 }
 
-// subTemplates are the files clab_templates/*.gotmpl beside the topology, in name order.
+// subTemplates are the files clab_templates/*.gotmpl next to the topology, in name order.
 func subTemplates(src *Source) []string {
 	dir := filepath.Join(src.Dir, "clab_templates")
 	entries, err := src.Reach.ReadDir(dir)
@@ -83,8 +84,8 @@ func subTemplates(src *Source) []string {
 	return out
 }
 
-// IsTemplate tells that the topology is executed as a Go template. The lines in
-// diagnostics are then those of the template's output, but for errors of the
+// IsTemplate reports whether the topology is executed as a Go template. The lines in
+// diagnostics are then those of the template's output, except errors of the
 // template itself.
 func (s *Source) IsTemplate() bool { return bytes.Contains(s.Data, []byte("{{")) }
 

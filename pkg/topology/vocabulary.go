@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
@@ -71,7 +72,7 @@ var prefixes = map[reflect.Type]string{
 func Keys() []string {
 	var out []string
 	for t, prefix := range prefixes {
-		for _, key := range fieldsOf(t).keys {
+		for _, key := range strictyaml.Keys(t) {
 			out = append(out, prefix+key)
 		}
 	}
@@ -106,7 +107,7 @@ func Lookup(name string) (found []Field, nearest string) {
 	for _, p := range all {
 		all = append(all, p[strings.LastIndex(p, ".")+1:])
 	}
-	return nil, Nearest(name, all)
+	return nil, strictyaml.Nearest(name, all)
 }
 
 // sameSegment compares a segment of the vocabulary with a written one: "components[]"

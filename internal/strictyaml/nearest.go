@@ -1,4 +1,4 @@
-package topology
+package strictyaml
 
 import "strings"
 

@@ -1,4 +1,4 @@
-package topology
+package strictyaml
 
 import (
 	"errors"
@@ -7,8 +7,9 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/c9s-lab/c9s/pkg/diag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
 var (
@@ -17,21 +18,21 @@ var (
 )
 
 // SyntaxError turns an error of the YAML library into a diagnostic. The library
-// tells the line of the enclosing construct at best; the place told here is the
+// gives the line of the enclosing construct at best; the position here is the
 // first line with which the text from the beginning is no longer well-formed.
-func SyntaxError(file, text string, err error) diag.Diagnostic {
+func SyntaxError(code diag.Code, file, text string, err error) diag.Diagnostic {
 	message := yamlPlace.ReplaceAllString(err.Error(), "")
 	line, column := breakingPlace(text)
 	hint := "check indentation, quotes and colons around this line"
 	switch {
 	case strings.Contains(message, "cannot start any token"):
-		hint = "indent with spaces, not tabs, and quote text that begins with % @ or `"
+		hint = "indent with spaces, not tabs, and quote text that starts with % @ or `"
 	case unknownAnchor.MatchString(message):
 		name := unknownAnchor.FindStringSubmatch(message)[1]
-		hint = "define it before with &" + name
+		hint = "define it first with &" + name
 	}
 	return diag.Diagnostic{
-		Code: CodeSyntax, Severity: diag.Error, Message: message, Hint: hint,
+		Code: code, Severity: diag.Error, Message: message, Hint: hint,
 		Pos: diag.Pos{File: file, Line: line, Column: column},
 	}
 }
@@ -47,7 +48,7 @@ func breakingPlace(text string) (line, column int) {
 	return n + 1, len(lines[n]) - len(strings.TrimLeft(lines[n], " \t")) + 1
 }
 
-// wellFormed tells whether every document of text can be read.
+// wellFormed reports whether every document of text can be read.
 func wellFormed(text string) bool {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	for {
