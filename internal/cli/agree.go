@@ -15,9 +15,9 @@ import (
 
 // What a deploy asks before it changes what is there.
 
-// claimedBy tells the user why a command waits.
+// claimedBy explains why a command waits.
 func claimedBy(world IO, holder string) {
-	fmt.Fprintf(world.Err, "the lab is claimed: %s; waiting to see whether that client is still there\n", show.Cell(holder))
+	fmt.Fprintf(world.Err, "another client has claimed the lab: %s; waiting to see whether it is still active\n", show.Cell(holder))
 }
 
 // agreeNamespace asks before the Pod Security level of a namespace that the lab did not
@@ -26,7 +26,7 @@ func (f *deployFlags) agreeNamespace(ctx context.Context, world IO, in *inCluste
 	if !in.existing.SetsLevel(in.lab) {
 		return nil
 	}
-	fmt.Fprintf(world.Err, "  namespace %s: set the Pod Security level privileged for everything in it, until the lab is destroyed: the sidecars make the devices' interfaces\n", in.lab.Namespace)
+	fmt.Fprintf(world.Err, "  namespace %s: set the Pod Security level of the whole namespace to privileged until the lab is destroyed; the sidecars need it to create interfaces\n", in.lab.Namespace)
 	if f.yes {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (f *deployFlags) agree(ctx context.Context, world IO, in *inCluster) (clust
 		}
 	}
 	if len(d.Disruptive())+len(objects) > 0 && !f.yes {
-		if err := confirm(ctx, world, "Nodes stop or objects are deleted. Go on?", "--yes"); err != nil {
+		if err := confirm(ctx, world, "Nodes restart or objects are deleted. Continue?", "--yes"); err != nil {
 			return d, err
 		}
 	}
@@ -68,7 +68,7 @@ func (f *deployFlags) agree(ctx context.Context, world IO, in *inCluster) (clust
 	}
 	deleteData := f.deleteData
 	if !deleteData && !f.yes {
-		question := fmt.Sprintf("Delete the saved data of nodes that are gone (%s)?", names(data))
+		question := fmt.Sprintf("Delete the saved data of removed nodes (%s)?", names(data))
 		if deleteData, err = askTerminal(ctx, world, question, "--delete-data, or --yes to keep it"); err != nil {
 			return d, err
 		}
@@ -76,12 +76,12 @@ func (f *deployFlags) agree(ctx context.Context, world IO, in *inCluster) (clust
 	if deleteData {
 		d.Prune = append(d.Prune, data...)
 	} else {
-		fmt.Fprintf(world.Err, "  kept the saved data of nodes that are gone: %s (--delete-data deletes it)\n", names(data))
+		fmt.Fprintf(world.Err, "  kept the saved data of removed nodes: %s (--delete-data deletes it)\n", names(data))
 	}
 	return d, nil
 }
 
-// consequences tells what a deploy stops, deletes and leaves.
+// consequences says what a deploy stops, deletes and leaves.
 func (f *deployFlags) consequences(world IO, d cluster.Diff) {
 	if f.output != "" {
 		return
@@ -93,7 +93,7 @@ func (f *deployFlags) consequences(world IO, d cluster.Diff) {
 		fmt.Fprintf(world.Err, "  delete %s: %s\n", diag.Count(len(objects), "object"), names(objects))
 	}
 	for _, o := range d.Foreign {
-		fmt.Fprintf(world.Err, "  keep %s: c9s did not apply it (%s did); delete it there if it should go\n", show.Cell(o.Object), show.Cell(strings.Join(o.Managers, ", ")))
+		fmt.Fprintf(world.Err, "  keep %s: c9s did not apply it (%s did); delete it yourself if you no longer need it\n", show.Cell(o.Object), show.Cell(strings.Join(o.Managers, ", ")))
 	}
 }
 

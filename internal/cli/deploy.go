@@ -37,11 +37,11 @@ func newDeploy(world IO) *cobra.Command {
 		Use:   "deploy [TOPO]",
 		Short: "Run a topology in the cluster of the current context",
 		Long: `Deploy renders the topology, applies it to the cluster of the current context,
-prunes what an earlier deploy of the lab applied and this one lacks, and waits until
-every node is ready. Unchanged objects are left alone. Before nodes restart or objects
-are deleted it asks; without a terminal it needs --yes. The saved data of nodes that are
-gone is deleted only with --delete-data or an answer of its own. One client deploys a lab
-at a time. You can interrupt deploy and run it again at any time.`,
+prunes objects that an earlier deploy applied and this one lacks, and waits until
+every node is ready. Unchanged objects are left alone. Deploy asks before it restarts
+nodes or deletes objects; without a terminal it needs --yes. It deletes the saved data of
+removed nodes only with --delete-data or after a separate question. Only one client can
+deploy a lab at a time. You can interrupt deploy and run it again at any time.`,
 		Example: `  c9s deploy topo.clab.yml
   c9s deploy topo.clab.yml -n team-a --map-image 'ceos*=registry.example/arista/ceos*'
   c9s deploy topo.clab.yml --dry-run=server`,
@@ -55,17 +55,17 @@ at a time. You can interrupt deploy and run it again at any time.`,
 	f.targetFlags.add(cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&f.wait, "wait", true, "wait until every node is ready")
-	fs.DurationVar(&f.timeout, "timeout", 0, "how long to wait (default: until it is ready or has certainly failed)")
-	fs.StringVar(&f.dryRun, "dry-run", "none", "none, client (say what would be applied) or server (let the API server check it)")
-	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask before nodes restart, objects are deleted or the namespace's Pod Security level is set")
-	fs.BoolVar(&f.deleteData, "delete-data", false, "delete the saved data of nodes that the topology no longer has")
-	fs.StringVarP(&f.output, "output", "o", "", "json for events, one a line")
+	fs.DurationVar(&f.timeout, "timeout", 0, "time limit (default: wait until the lab is ready or cannot become ready)")
+	fs.StringVar(&f.dryRun, "dry-run", "none", "none, client (print what would be applied) or server (let the API server validate it)")
+	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask before restarting nodes, deleting objects or setting the Pod Security level")
+	fs.BoolVar(&f.deleteData, "delete-data", false, "delete the saved data of removed nodes")
+	fs.StringVarP(&f.output, "output", "o", "", "json prints one event per line")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "client", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (f *deployFlags) check() error {
+func (f *deployFlags) checkFlags() error {
 	if !slices.Contains([]string{"none", "client", "server"}, f.dryRun) {
 		return fmt.Errorf("--dry-run %q: use none, client or server", f.dryRun)
 	}
@@ -73,7 +73,7 @@ func (f *deployFlags) check() error {
 		return fmt.Errorf("--output %q: use json", f.output)
 	}
 	if f.timeout < 0 {
-		return fmt.Errorf("--timeout %s: give a time, or 0 for none", f.timeout)
+		return fmt.Errorf("--timeout %s: use a duration, or 0 for no limit", f.timeout)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ type inCluster struct {
 
 // prepareLab compiles and renders a topology with what the cluster already has of
 // it: its allocations, wire key and certificates. A nil result with errFailed
-// means that the diagnostics have been told.
+// means that the diagnostics have been reported.
 func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags, args []string) (*inCluster, error) {
 	ref, err := f.ref(args)
 	if err != nil {
@@ -99,11 +99,11 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if err != nil {
 		return nil, err
 	}
-	c, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace, recycle: f.recycle})
+	c, err := f.compile(ctx, world, ref, pipeline.Input{Namespace: f.namespace, Recycle: f.recycle})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { c.source.Close() }()
+	defer func() { c.Close() }()
 	if c.Lab == nil || hasErrors(c.Diags) {
 		_, diags, err := f.renderLab(ctx, world, c, rules, render.Options{}, nil)
 		if err != nil {
@@ -120,16 +120,16 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 		return nil, fail(err)
 	}
 	if existing.Allocations != nil && existing.Lab == c.Lab.Name {
-		again, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace, recycle: f.recycle, previous: existing.Allocations})
+		again, err := f.compile(ctx, world, ref, pipeline.Input{Namespace: f.namespace, Recycle: f.recycle, Previous: existing.Allocations})
 		if err != nil {
 			return nil, err
 		}
-		c.source.Close()
+		c.Close()
 		c = again
 	}
 	key := existing.WireKey
 	if key == nil {
-		key = newWireKey()
+		key = pipeline.NewWireKey()
 	}
 	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{WireKey: key}, issuing(existing))
 	if err != nil {
@@ -154,45 +154,84 @@ func issuing(existing cluster.Existing) certifier {
 	}
 }
 
-// notApplied tells what is wrong with a topology.
+// notApplied says what is wrong with a topology.
 func notApplied(world IO, diags []diag.Diagnostic) error {
 	report(world, diags)
 	fmt.Fprintf(world.Err, "%s; nothing was applied\n", summary(diags))
 	return errFailed
 }
 
+// deployment is one run of deploy.
+type deployment struct {
+	*deployFlags
+	world IO
+	args  []string
+	in    *inCluster
+	show  *progress
+	began time.Time
+	// claimed is the context of the claim, which ends if another client takes the lab.
+	claimed context.Context
+	claim   *cluster.Claim
+	changes cluster.Diff
+}
+
 func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
-	if err := f.check(); err != nil {
+	if err := f.checkFlags(); err != nil {
 		return err
 	}
 	in, err := f.prepareLab(ctx, world, &f.targetFlags, args)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	if err := in.preflight(ctx); err != nil {
-		return err
-	}
-	show := newProgress(world, f.output == "json")
-	defer show.end()
-	show.lab(in.lab.Name, in.lab.Namespace, in.client.Context)
-	switch f.dryRun {
-	case "client":
-		for i := range in.out.Objects {
-			show.object(cluster.Change{Action: "would apply", Object: objectName(&in.out.Objects[i])})
-		}
-		return nil
-	case "server":
-		return f.dryRunServer(ctx, world, in, show)
-	}
-	in, err = f.change(ctx, world, in, args, show, began)
-	if err != nil || !f.wait {
-		return err
-	}
-	return f.await(ctx, in, show, began)
+	d := &deployment{deployFlags: f, world: world, args: args, in: in, show: newProgress(world, f.output == "json"), began: time.Now()}
+	defer d.show.end()
+	defer d.release()
+	return runSteps(ctx, d.show.step, d.steps())
 }
 
-// preflight finds what would stop the deploy before anything is written.
+// steps returns what deploy does, in order.
+func (d *deployment) steps() []step {
+	check := step{"check the cluster", d.check}
+	switch d.dryRun {
+	case "client":
+		return []step{check, {"list the objects", d.list}}
+	case "server":
+		return []step{check, {"check the objects", d.dryRunServer}}
+	}
+	steps := []step{
+		check,
+		{"create the namespace", d.createNamespace},
+		{"claim the lab", d.claimLab},
+		{"read the current state", d.refresh},
+		{"compare", d.compare},
+		{"prepare the namespace", d.prepareNamespace},
+		{"apply the objects", d.apply},
+		{"update running Pods", d.settle},
+	}
+	if d.wait {
+		steps = append(steps, step{"wait until the lab is ready", d.await})
+	}
+	return steps
+}
+
+// check finds what would stop the deploy before anything is written.
+func (d *deployment) check(ctx context.Context) error {
+	if err := d.in.preflight(ctx); err != nil {
+		return err
+	}
+	d.show.lab(d.in.lab.Name, d.in.lab.Namespace, d.in.client.Context)
+	return nil
+}
+
+// list prints the objects that a deploy would apply.
+func (d *deployment) list(context.Context) error {
+	for i := range d.in.out.Objects {
+		d.show.object(cluster.Change{Action: "would apply", Object: objectName(&d.in.out.Objects[i])})
+	}
+	return nil
+}
+
+// preflight finds what would stop a deploy.
 func (in *inCluster) preflight(ctx context.Context) error {
 	if err := in.client.Preflight(ctx, in.lab, in.existing); err != nil {
 		return fail(fmt.Errorf("%w\nnothing was applied", err))
@@ -200,69 +239,102 @@ func (in *inCluster) preflight(ctx context.Context) error {
 	return nil
 }
 
-// dryRunServer lets the API server check the lab.
-func (f *deployFlags) dryRunServer(ctx context.Context, world IO, in *inCluster, show *progress) error {
+// dryRunServer lets the API server check the objects.
+func (d *deployment) dryRunServer(ctx context.Context) error {
 	began := time.Now()
 	var err error
-	if in.existing.Fresh {
-		err = in.client.DryRunElsewhere(ctx, in.lab, show.object)
+	if d.in.existing.Fresh {
+		err = d.in.client.DryRunElsewhere(ctx, d.in.lab, d.show.object)
 	} else {
-		var d cluster.Diff
-		if d, err = in.diff(ctx); err != nil {
+		if d.changes, err = d.in.diff(ctx); err != nil {
 			return fail(err)
 		}
-		f.consequences(world, d)
-		err = in.client.Apply(ctx, in.lab, cluster.ApplyOptions{DryRun: true, Tell: show.object})
+		d.consequences(d.world, d.changes)
+		err = d.in.client.Apply(ctx, d.in.lab, cluster.ApplyOptions{DryRun: true, Tell: d.show.object})
 	}
 	if err != nil {
 		return fail(fmt.Errorf("%w\nnothing was changed", err))
 	}
-	show.applied(true, time.Since(began))
+	d.show.applied(true, time.Since(began))
 	return nil
 }
 
-// change makes the cluster's objects those of the lab, while no other client may. The
-// lab that it returns is rendered again if another client changed it before.
-func (f *deployFlags) change(ctx context.Context, world IO, in *inCluster, args []string, show *progress, began time.Time) (*inCluster, error) {
-	if err := f.agreeNamespace(ctx, world, in); err != nil {
-		return in, err
+// createNamespace asks before it sets the Pod Security level, and creates a namespace that
+// does not exist yet.
+func (d *deployment) createNamespace(ctx context.Context) error {
+	if err := d.agreeNamespace(ctx, d.world, d.in); err != nil {
+		return err
 	}
-	if in.existing.Fresh {
-		if err := in.client.EnsureNamespace(ctx, in.lab, in.existing); err != nil {
-			return in, fail(fmt.Errorf("%w\nnothing was applied", err))
-		}
+	if !d.in.existing.Fresh {
+		return nil
 	}
-	claimed, claim, err := in.client.Claim(ctx, in.lab, "deploy", func(holder string) { claimedBy(world, holder) })
+	if err := d.in.client.EnsureNamespace(ctx, d.in.lab, d.in.existing); err != nil {
+		return fail(fmt.Errorf("%w\nnothing was applied", err))
+	}
+	return nil
+}
+
+// claimLab claims the lab for this client. The following steps end with the claim.
+func (d *deployment) claimLab(ctx context.Context) (err error) {
+	d.claimed, d.claim, err = d.in.client.Claim(ctx, d.in.lab, "deploy", func(holder string) { claimedBy(d.world, holder) })
 	if err != nil {
-		return in, fail(fmt.Errorf("lab %s: %w", in.lab.Name, err))
+		return fail(fmt.Errorf("lab %s: %w", d.in.lab.Name, err))
 	}
-	defer claim.Release()
-	if in, err = f.upToDate(claimed, world, in, args); err != nil {
-		return in, err
+	return nil
+}
+
+// release gives up the claim.
+func (d *deployment) release() {
+	if d.claim != nil {
+		d.claim.Release()
+		d.claim = nil
 	}
-	changes, err := f.agree(claimed, world, in)
-	if err != nil {
-		return in, err
-	}
-	err = in.client.EnsureNamespace(claimed, in.lab, in.existing)
+}
+
+// refresh renders the lab again if another client has changed it before the claim.
+func (d *deployment) refresh(context.Context) (err error) {
+	d.in, err = d.upToDate(d.claimed, d.world, d.in, d.args)
+	return err
+}
+
+// compare finds what the deploy changes and asks before it stops devices or deletes objects.
+func (d *deployment) compare(context.Context) (err error) {
+	d.changes, err = d.agree(d.claimed, d.world, d.in)
+	return err
+}
+
+// prepareNamespace sets the labels of the namespace and records which devices must restart.
+func (d *deployment) prepareNamespace(context.Context) error {
+	err := d.in.client.EnsureNamespace(d.claimed, d.in.lab, d.in.existing)
 	if err == nil {
-		err = in.client.Prepare(claimed, in.lab, changes)
+		err = d.in.client.Prepare(d.claimed, d.in.lab, d.changes)
 	}
 	if err != nil {
-		return in, fail(fmt.Errorf("%w\nnothing was applied", cluster.ClaimLost(claimed, err)))
+		return fail(fmt.Errorf("%w\nnothing was applied", cluster.ClaimLost(d.claimed, err)))
 	}
-	if err := in.client.Apply(claimed, in.lab, cluster.ApplyOptions{Prune: changes.Prune, Tell: show.object}); err != nil {
-		return in, fail(fmt.Errorf("%w\nnot everything was applied; the same command goes on from here", cluster.ClaimLost(claimed, err)))
+	return nil
+}
+
+func (d *deployment) apply(context.Context) error {
+	if err := d.in.client.Apply(d.claimed, d.in.lab, cluster.ApplyOptions{Prune: d.changes.Prune, Tell: d.show.object}); err != nil {
+		return fail(fmt.Errorf("%w\nnot everything was applied; run the same command again to continue", cluster.ClaimLost(d.claimed, err)))
 	}
-	show.applied(false, time.Since(began))
-	suspicious, err := in.client.DropInventory(claimed, in.lab)
+	d.show.applied(false, time.Since(d.began))
+	return nil
+}
+
+// settle restarts or updates running Pods and releases the claim.
+func (d *deployment) settle(context.Context) error {
+	suspicious, err := d.in.client.DropInventory(d.claimed, d.in.lab)
 	for _, entry := range suspicious {
-		fmt.Fprintf(world.Err, "warning: ConfigMap %s named %s, which is no object of the lab; it was left alone\n", cluster.InventoryName, entry)
+		fmt.Fprintf(d.world.Err, "warning: ConfigMap %s lists %s, which is not an object of the lab; it was left alone\n", cluster.InventoryName, entry)
 	}
 	if err == nil {
-		err = in.client.Settle(claimed, in.lab, changes)
+		err = d.in.client.Settle(d.claimed, d.in.lab, d.changes)
 	}
-	return in, fail(cluster.ClaimLost(claimed, err))
+	err = cluster.ClaimLost(d.claimed, err)
+	d.release()
+	return fail(err)
 }
 
 // upToDate reads again what the lab was rendered with, and renders it again if another
@@ -284,28 +356,29 @@ func (f *deployFlags) upToDate(ctx context.Context, world IO, in *inCluster, arg
 }
 
 // await waits until the lab is ready.
-func (f *deployFlags) await(ctx context.Context, in *inCluster, show *progress, began time.Time) error {
+func (d *deployment) await(ctx context.Context) error {
+	in := d.in
 	waiting := ctx
-	if f.timeout > 0 {
+	if d.timeout > 0 {
 		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(ctx, f.timeout)
+		waiting, cancel = context.WithTimeout(ctx, d.timeout)
 		defer cancel()
 	}
 	found := cluster.Found{Name: in.lab.Name, Namespace: in.lab.Namespace}
 	counting, stop := context.WithCancel(waiting)
 	defer stop()
-	show.followLinks(counting, in.links, func(ctx context.Context) (int, int, bool) { return in.client.LinksUp(ctx, found) })
-	if err := in.client.WaitReady(waiting, in.lab, show.progress); err != nil {
-		show.end()
+	d.show.followLinks(counting, in.links, func(ctx context.Context) (int, int, bool) { return in.client.LinksUp(ctx, found) })
+	if err := in.client.WaitReady(waiting, in.lab, d.show.progress); err != nil {
+		d.show.end()
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("%w\n--timeout %s is over; 'c9s status %s' tells how it goes on", err, f.timeout, in.lab.Name)
+			err = fmt.Errorf("%w\ntimed out after %s; run 'c9s status %s' to see the progress", err, d.timeout, in.lab.Name)
 		}
 		return fail(err)
 	}
-	show.ready(time.Since(began))
-	// The lab runs; of what its commands did this only tells.
+	d.show.ready(time.Since(d.began))
+	// The lab runs. Commands that failed are only reported.
 	if nodes, err := in.client.Unfinished(ctx, found); err == nil {
-		show.commands(nodes)
+		d.show.commands(nodes)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -23,11 +22,11 @@ type folderState struct {
 	lab         string
 	allocations *lab.Allocations
 	wireKey     []byte
-	// lost tells that an earlier render was here, and its allocations are not.
+	// lost reports whether an earlier render was here, and its allocations are not.
 	lost bool
 }
 
-// readFolder reads back allocations and wire key; a folder that is not there, or
+// readFolder reads back allocations and wire key; a folder that does not exist, or
 // that c9s did not write, has none.
 func readFolder(dir string) (folderState, error) {
 	var state folderState
@@ -50,7 +49,7 @@ func readFolder(dir string) (folderState, error) {
 		}
 	})
 	if err != nil {
-		return state, fmt.Errorf("%w\n%s has the addresses and ids that the lab's nodes and links keep: restore it, or resolve its conflict (either side will do; the next render completes it)", err, filepath.Join(dir, "lab.yaml"))
+		return state, fmt.Errorf("%w\n%s holds the addresses and ids of the lab: restore it, or resolve its conflict (keep either side; the next render completes it)", err, filepath.Join(dir, "lab.yaml"))
 	}
 	slices.SortFunc(parts, func(a, b struct {
 		name string
@@ -65,7 +64,7 @@ func readFolder(dir string) (folderState, error) {
 		}
 		a, err := lab.JoinAllocations(all...)
 		if err != nil {
-			return state, fmt.Errorf("reading the allocations of the last render in %s: %w", dir, err)
+			return state, fmt.Errorf("reading the allocations of the previous render in %s: %w", dir, err)
 		}
 		state.allocations = &a
 	}
@@ -112,11 +111,4 @@ func eachDocument(name string, visit func(document)) error {
 		}
 		visit(d)
 	}
-}
-
-// newWireKey makes the key that the Pods of a lab know each other by (32 bytes).
-func newWireKey() []byte {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	return key
 }

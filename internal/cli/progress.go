@@ -22,7 +22,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
-// progress tells how a deploy goes: on a terminal as lines that are repainted, in
+// progress reports the progress of a deploy: on a terminal as lines that are repainted, in
 // a pipe as a line a change, or as JSON events on standard output.
 type progress struct {
 	world    IO
@@ -33,8 +33,8 @@ type progress struct {
 	painted  int
 	counts   map[string]int
 	name     string
-	// links is how many the lab has, linksUp how many were up when somebody last
-	// told, linksTold what was last shown of it; -1 for none.
+	// links is how many the lab has, linksUp how many were up at the last count,
+	// linksTold the count that was last shown; -1 for none.
 	links     atomic.Int64
 	linksUp   atomic.Int64
 	linksTold int64
@@ -88,6 +88,13 @@ func (p *progress) lab(name, namespace, context string) {
 	fmt.Fprintf(p.world.Err, "lab %s in namespace %s%s\n", show.Cell(name), namespace, where)
 }
 
+// step reports that a step of the deploy starts.
+func (p *progress) step(name string) {
+	if p.json {
+		p.emit(event{Event: "step", Message: name})
+	}
+}
+
 func objectName(o *manifest.Object) string {
 	name := ""
 	if m, err := meta.Accessor(o.Object); err == nil {
@@ -96,7 +103,7 @@ func objectName(o *manifest.Object) string {
 	return o.Object.GetObjectKind().GroupVersionKind().Kind + "/" + name
 }
 
-// object tells of one object; of those that were applied only the number is of
+// object reports one object; of those that were applied only the number is of
 // interest to people.
 func (p *progress) object(c cluster.Change) {
 	p.counts[c.Action]++
@@ -133,8 +140,8 @@ func (p *progress) applied(dryRun bool, took time.Duration) {
 // countLinks is how often it is asked which links are up.
 const countLinks = time.Second
 
-// followLinks counts the links that are up until ctx ends, for those who are told
-// of progress. A lab without links has nothing to count.
+// followLinks counts the links that are up until ctx ends. A lab without links has
+// nothing to count.
 func (p *progress) followLinks(ctx context.Context, total int, up func(context.Context) (up, all int, known bool)) {
 	p.links.Store(int64(total))
 	if total == 0 {
@@ -148,7 +155,7 @@ func (p *progress) followLinks(ctx context.Context, total int, up func(context.C
 	}, countLinks)
 }
 
-// tellLinks tells how many links are up, where that is new.
+// tellLinks says how many links are up, where that is new.
 func (p *progress) tellLinks() {
 	up := p.linksUp.Load()
 	if up == p.linksTold {
@@ -163,7 +170,7 @@ func (p *progress) tellLinks() {
 	}
 }
 
-// progress tells the state of all Pods.
+// progress says the state of all Pods.
 func (p *progress) progress(pods []cluster.PodProgress) {
 	ready := 0
 	var lines []string
@@ -248,7 +255,7 @@ func (p *progress) ready(took time.Duration) {
 	fmt.Fprintf(p.world.Err, "lab %s is ready (%.1f s)\n", p.name, took.Seconds())
 }
 
-// commands tells of commands that have failed, and how many still run.
+// commands reports commands that have failed, and how many still run.
 func (p *progress) commands(nodes []status.Node) {
 	running := 0
 	for _, n := range nodes {
@@ -264,6 +271,6 @@ func (p *progress) commands(nodes []status.Node) {
 		}
 	}
 	if running > 0 && !p.json {
-		fmt.Fprintf(p.world.Err, "%s still running; 'c9s status %s' tells how they end\n", diag.Count(running, "command"), p.name)
+		fmt.Fprintf(p.world.Err, "%s still running; run 'c9s status %s' to see how they end\n", diag.Count(running, "command"), p.name)
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 // Version is c9s' own version; the build sets it.
@@ -20,16 +21,16 @@ func newVersion(world IO) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version, and which planner is at hand",
+		Short:   "Print the version and the available planner",
 		Example: "  c9s version\n  c9s version -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			f := &topoFlags{planner: "auto"}
-			planner, notice, _, err := f.choosePlanner(kinds.Builtin())
+			planner, err := f.choosePlanner(kinds.Builtin())
 			if err != nil {
 				return err
 			}
-			if closer, ok := planner.(io.Closer); ok {
+			if closer, ok := planner.Planner.(io.Closer); ok {
 				defer closer.Close()
 			}
 			info := struct {
@@ -44,8 +45,8 @@ func newVersion(world IO) *cobra.Command {
 			case "json":
 				return fail(printJSON(world.Out, info))
 			case "":
-				if notice != "" {
-					info.Planner += "\n" + notice
+				if planner.Notice != "" {
+					info.Planner += "\n" + planner.Notice
 				}
 				_, err := fmt.Fprintf(world.Out, "c9s %s\ncontainerlab vocabulary %s\nplanner %s\nimage %s\n%s %s\n",
 					info.Version, info.Containerlab, info.Planner, info.Image, info.Go, info.Platform)
@@ -55,7 +56,7 @@ func newVersion(world IO) *cobra.Command {
 			}
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machine-readable output")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
 	return cmd
 }
 

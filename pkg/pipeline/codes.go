@@ -7,4 +7,12 @@ var (
 		Text:   "a rule of --map-image applies to no image of the lab",
 		Cause:  "FROM is not written as in the topology, or an earlier rule applies to the same images.",
 		Remedy: "Write FROM as the topology does; a * at its end stands for the rest."})
+	codeImage = diag.Declare("image-unresolved", diag.Explanation{Stage: diag.StageImages,
+		Text:   "a registry does not have an image, or does not answer (--resolve-images, --pin)",
+		Cause:  "The reference is misspelt, the registry requires a login, or it is unreachable.",
+		Remedy: "Correct the image, log in to its registry, or map it with --map-image."})
+	codePin = diag.Declare("image-pin", diag.Explanation{Stage: diag.StageImages,
+		Text:   "an image reference cannot be pinned to its digest (--pin)",
+		Cause:  "The reference cannot take a digest.",
+		Remedy: "Correct the image."})
 )

@@ -1,28 +1,15 @@
-// Package pipeline takes a compiled topology to rendered objects: it plans the nodes in
-// parallel, issues certificates and renders. It collects the diagnostics of all stages
-// and prints nothing.
+// Package pipeline takes a topology from its source to rendered objects: it reads,
+// compiles, plans in parallel, resolves images, issues certificates and renders. It
+// collects the diagnostics of all stages and prints nothing.
 package pipeline
 
 import (
-	"github.com/c9s-lab/c9s/pkg/diag"
-	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/topology"
-)
+	"slices"
 
-// Compiled is a topology file with the lab that was compiled from it.
-type Compiled struct {
-	File *topology.File
-	Lab  *lab.Lab
-	// Diags are the diagnostics of reading and compiling.
-	Diags []diag.Diagnostic
-}
+	"github.com/c9s-lab/c9s/pkg/diag"
+)
 
 // HasErrors reports whether any diagnostic is an error.
 func HasErrors(diags []diag.Diagnostic) bool {
-	for _, d := range diags {
-		if d.Severity == diag.Error {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error })
 }

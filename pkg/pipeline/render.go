@@ -21,9 +21,8 @@ type RenderOptions struct {
 	AllowMissing bool
 	// Plan plans nodes, for example with Compiled.Plan. A nil only means all nodes.
 	Plan func(ctx context.Context, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error)
-	// Images resolves the images of the plans in place. mapped reports whether it
-	// applied the image rules.
-	Images func(ctx context.Context, plans map[string]*plan.Plan, rules []render.ImageRule) (diags []diag.Diagnostic, mapped bool, err error)
+	// Images says what to ask the registries.
+	Images Images
 	// Certify, if not nil, adds certificates to the options, for example with
 	// Issued.Add.
 	Certify func(l *lab.Lab, plans map[string]*plan.Plan, o *render.Options) error
@@ -58,11 +57,8 @@ func (c *Compiled) Render(ctx context.Context, o RenderOptions) (*render.Output,
 	if o.AllowMissing {
 		diags = append(diags, c.replaceImages(plans, options.MapImage)...)
 	}
-	imageDiags, mapped, err := o.Images(ctx, plans, options.MapImage)
-	if err != nil {
-		return nil, nil, err
-	}
-	if mapped { // only c9s' own image is left
+	imageDiags, resolved := o.Images.apply(ctx, c.Lab, plans, options.MapImage)
+	if resolved { // only c9s' own image is left
 		options.Image, options.MapImage = render.MapImage(options.MapImage, options.Image), nil
 	}
 	if diags = append(diags, imageDiags...); HasErrors(diags) {
@@ -108,7 +104,7 @@ func (c *Compiled) replaceImages(plans map[string]*plan.Plan, rules []render.Ima
 				continue
 			}
 			diags.Warnf(compile.CodeFilePlaceholder, n.Pos, "set an image before you deploy",
-				"the image %q of node %q is not a reference; %s stands in for it", container.Image, n.Name, compile.PlaceholderImage)
+				"the image %q of node %q is not a valid reference; %s replaces it", container.Image, n.Name, compile.PlaceholderImage)
 			container.Image = compile.PlaceholderImage
 		}
 	}

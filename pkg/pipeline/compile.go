@@ -1,0 +1,171 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/c9s-lab/c9s/pkg/compile"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/fetch"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/policy"
+	"github.com/c9s-lab/c9s/pkg/reach"
+	"github.com/c9s-lab/c9s/pkg/topology"
+)
+
+// Compiled is a topology with the lab that was compiled from it.
+type Compiled struct {
+	Source *topology.Source
+	File   *topology.File
+	Kinds  *kinds.Catalogue
+	Lab    *lab.Lab
+	// Diags are the diagnostics of reading and compiling.
+	Diags []diag.Diagnostic
+}
+
+// Close deletes what was fetched for the topology.
+func (c *Compiled) Close() { c.Source.Close() }
+
+// Input names a topology and what it may read.
+type Input struct {
+	// Ref is a file, a folder, a URL or a Git repository; "-" is Stdin, and "" the only
+	// topology in the working directory.
+	Ref   string
+	Stdin io.Reader
+	// Env is the environment. A fetched topology sees only the variables in PassEnv,
+	// unless Trust is set.
+	Env     []string
+	PassEnv []string
+	Trust   bool
+	// VarsFiles hold the variables of the topology's template.
+	VarsFiles []string
+	// KindsDir holds kinds that extend the catalogue, Policy is the policy file; "" for
+	// none and for the one next to the topology.
+	KindsDir, Policy string
+
+	MapFiles     map[string]string
+	AllowMissing bool
+	Namespace    string
+	// Previous are the allocations to retain. Recycle releases those of removed nodes.
+	Previous *lab.Allocations
+	Recycle  bool
+}
+
+// Compile reads and compiles a topology. The error is for what is not a diagnostic of the
+// topology: it cannot be opened, or the policy file cannot be read.
+func Compile(ctx context.Context, in Input) (*Compiled, error) {
+	c := &Compiled{Kinds: kinds.Builtin()}
+	if in.KindsDir != "" {
+		cat, diags := kinds.LoadDir(c.Kinds, in.KindsDir)
+		c.Diags = append(c.Diags, diags...)
+		if cat != nil {
+			c.Kinds = cat
+		}
+	}
+	src, err := topology.Open(ctx, in.Ref, in.Stdin)
+	if err != nil {
+		return nil, err
+	}
+	c.Source = src
+	if in.Trust {
+		src.Reach = src.Reach.Trust()
+	}
+	env, withheld := src.Reach.Env(in.Env, in.PassEnv)
+	file, diags := topology.Load(ctx, src, topology.Options{Env: env, Withheld: withheld, VarsFiles: in.VarsFiles})
+	c.File, c.Diags = file, append(c.Diags, diags...)
+	pol, diags, err := loadPolicy(src, in.Policy)
+	if err != nil {
+		return nil, err
+	}
+	c.Diags = append(c.Diags, diags...)
+	if file == nil {
+		if src.IsTemplate() && !slices.ContainsFunc(c.Diags, func(d diag.Diagnostic) bool { return d.Code == topology.CodeTemplate }) {
+			c.Diags = append(c.Diags, templateLines(src))
+		}
+		return c, nil
+	}
+	l, diags := compile.Compile(ctx, file, in.options(c, env, pol))
+	c.Lab = l
+	c.Diags = append(c.Diags, diags...)
+	if note, ok := src.Reach.Note(src.Name); ok {
+		c.Diags = append(c.Diags, note)
+	}
+	if src.IsTemplate() && HasErrors(c.Diags) {
+		c.Diags = append(c.Diags, templateLines(src))
+	}
+	return c, nil
+}
+
+func (in Input) options(c *Compiled, env []string, pol *policy.Policy) compile.Options {
+	src := c.Source
+	home, _ := os.UserHomeDir()
+	o := compile.Options{
+		Namespace: in.Namespace, Previous: in.Previous, Recycle: in.Recycle,
+		Kinds: c.Kinds, Env: env, Home: home, MapFiles: in.MapFiles, AllowMissing: in.AllowMissing,
+		Reach: src.Reach, Fetch: fetch.HTTP, GitHead: fetch.Head,
+	}
+	if src.Reach.Limited() {
+		o.Fetch = fetch.Public
+	}
+	if src.Hash != "" {
+		o.GitHead = func(context.Context, string) (branch, hash string) { return src.Branch, src.Hash }
+	}
+	if pol != nil {
+		o.Policy = pol
+	}
+	return o
+}
+
+// templateLines explains the line numbers in the diagnostics of a template.
+func templateLines(src *topology.Source) diag.Diagnostic {
+	return diag.Diagnostic{
+		Code: topology.CodeTemplateRows, Severity: diag.Warning, Pos: diag.Pos{File: src.Name},
+		Message: "the file is a template; line numbers refer to its output",
+	}
+}
+
+// maxPolicy is the maximum size of a policy file in bytes.
+const maxPolicy = 4 << 20
+
+// loadPolicy reads the named policy file, or the one next to the topology, which reads no
+// more than the topology itself. Without one, the policy is nil.
+func loadPolicy(src *topology.Source, name string) (*policy.Policy, []diag.Diagnostic, error) {
+	if name != "" {
+		data, err := (*reach.Reach)(nil).ReadFile(name, maxPolicy)
+		return parsePolicy(name, data, err)
+	}
+	if src.Dir == "" {
+		return nil, nil, nil
+	}
+	for _, base := range []string{"c9s.yaml", "c9s.yml"} {
+		full := filepath.Join(src.Dir, base)
+		if _, err := src.Reach.Stat(full); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		name := filepath.Join(filepath.Dir(src.Name), base)
+		if _, err := os.Stat(name); err != nil {
+			name = full
+		}
+		if src.Reach.Limited() {
+			name = base
+		}
+		data, err := src.Reach.ReadFile(full, maxPolicy)
+		return parsePolicy(name, data, err)
+	}
+	return nil, nil, nil
+}
+
+func parsePolicy(name string, data []byte, err error) (*policy.Policy, []diag.Diagnostic, error) {
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the policy file %s: %w", name, topology.UnwrapPath(err))
+	}
+	p, diags := policy.Load(filepath.ToSlash(name), data)
+	return p, diags, nil
+}
