@@ -1,6 +1,6 @@
-// Command c9s-sidecar is what c9s has in a Pod: it lays out files before the
+// Command c9s-sidecar is what c9s has in a Pod: it writes files before the
 // devices start (prepare), makes and keeps the Pod's network (wire), runs a
-// node's commands in the device's container (exec), and tells how things are
+// node's commands in the device's container (exec), and says how things are
 // (status). For c9s doctor it tries what the kernel can do (probe).
 package main
 
@@ -30,18 +30,18 @@ var Version = "dev"
 
 // usage is in one place, since it is short.
 const usage = `Usage:
-  c9s-sidecar prepare                  lay out the Pod's files, as its manifest says
-  c9s-sidecar wire                     make the Pod's network and keep it: supervise podnet
-  c9s-sidecar podnet                   what wire runs, in a network namespace of its own
+  c9s-sidecar prepare                  write the Pod's files as listed in its manifest
+  c9s-sidecar wire                     build and maintain the Pod's network: supervise podnet
+  c9s-sidecar podnet                   the child of wire, in its own network namespace
   c9s-sidecar exec run [--steps FILE]  run a node's commands in its container
-  c9s-sidecar exec hold                hold the sidecar's network namespace from there
+  c9s-sidecar exec hold                hold the sidecar's network namespace from a device's container
   c9s-sidecar status                   print the state of the Pod's network as JSON
   c9s-sidecar bridge NODE OBJECT       print fdb, link, vlan or mdb of a bridge node
-  c9s-sidecar probe [--leave FILE]     try what the kernel can do, and print it as JSON
+  c9s-sidecar probe [--leave FILE]     test the features of the kernel and print them as JSON
   c9s-sidecar probe serve PORT         accept TCP connections, for the one that reaches
   c9s-sidecar probe reach [--leave FILE] OPEN CLOSED
                                        connect to two addresses, and print which answer
-  c9s-sidecar idle                     the container of a Pod without a device: hold the namespace
+  c9s-sidecar idle                     hold the namespace in a Pod without a device
 `
 
 // The first thread stays with main, so that no goroutine takes it to another network
@@ -146,7 +146,7 @@ func runExec(ctx context.Context, args []string) error {
 	var o execute.Options
 	flags := flag.NewFlagSet("exec run", flag.ContinueOnError)
 	flags.StringVar(&o.Steps, "steps", filepath.Join(contract.HelperDir, contract.ProgramFile), "the program")
-	flags.BoolVar(&o.Foreground, "foreground", false, "run it here and now")
+	flags.BoolVar(&o.Foreground, "foreground", false, "run it in the foreground")
 	if err := flags.Parse(args[1:]); err != nil {
 		return errUsage
 	}
@@ -156,7 +156,7 @@ func runExec(ctx context.Context, args []string) error {
 // runHold is what remains of the helper in a device's container.
 func runHold(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("exec hold", flag.ContinueOnError)
-	socket := flags.String("socket", filepath.Join(contract.HelperDir, contract.HoldSocket), "where the sidecar gives its network namespace")
+	socket := flags.String("socket", filepath.Join(contract.HelperDir, contract.HoldSocket), "socket over which the sidecar hands over its network namespace")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return errUsage
 	}
@@ -166,7 +166,7 @@ func runHold(ctx context.Context, args []string) error {
 
 func runProbe(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("probe", flag.ContinueOnError)
-	file := flags.String("leave", "", "leave it in this file too: a container's last word")
+	file := flags.String("leave", "", "also write it to this file (a termination message)")
 	verb := ""
 	if len(args) > 0 && (args[0] == "serve" || args[0] == "reach") {
 		verb, args = args[0], args[1:]

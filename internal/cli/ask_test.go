@@ -42,7 +42,7 @@ func TestAskInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	time.AfterFunc(10*time.Millisecond, interrupt)
 	ok, err := ask(ctx, silent, io.Discard, "Go on?")
-	if ok || err == nil || !strings.Contains(err.Error(), "nothing was done") {
+	if ok || err == nil || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("an interrupted question: %t, %v", ok, err)
 	}
 }

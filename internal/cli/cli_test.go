@@ -49,11 +49,11 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"render", demoTopo, "--overlay", filepath.Join(empty, "none")}, ExitFailure, "none"},
 		{[]string{"render", demoTopo, "--policy", filepath.Join(empty, "none.yaml")}, ExitFailure, "no such file"},
 		{[]string{"render", demoTopo, "--only", "R9"}, ExitFailure, "R9"},
-		{[]string{"render", demoTopo, "-n", "Not_Legal"}, ExitFailure, "cannot be the name of a namespace"},
-		{[]string{"render", demoTopo, "-n", "kube-system"}, ExitFailure, "Kubernetes' own"},
+		{[]string{"render", demoTopo, "-n", "Not_Legal"}, ExitFailure, "is not a valid namespace name"},
+		{[]string{"render", demoTopo, "-n", "kube-system"}, ExitFailure, "reserved for Kubernetes"},
 		{[]string{"render", demoTopo, "--planner", "hooks", "--planner-path", filepath.Join(empty, "none")}, ExitFailure, "none"},
 		{[]string{"plan", demoTopo, "--node", "R9"}, ExitFailure, `has no node "R9"`},
-		{[]string{"explain", "nosuchfield"}, ExitFailure, "has no field"},
+		{[]string{"explain", "nosuchfield"}, ExitFailure, "is neither a field"},
 		{[]string{"nosuchcommand"}, ExitUsage, "unknown command"},
 		{[]string{"completion", "tcsh"}, ExitUsage, "unknown command"},
 		{[]string{"render", "--nosuchflag"}, ExitUsage, "unknown flag"},
@@ -66,12 +66,12 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"render", demoTopo, "--map-file", "nothing"}, ExitUsage, "write FROM=TO"},
 		{[]string{"render", demoTopo, "--planner", "magic"}, ExitUsage, "use auto, hooks or builtin"},
 		{[]string{"graph", demoTopo, "-o", "png"}, ExitUsage, "use mermaid, dot or html"},
-		{[]string{"render", demoTopo, "-o", "yaml"}, ExitUsage, "it names a folder"},
+		{[]string{"render", demoTopo, "-o", "yaml"}, ExitUsage, "--output is a folder"},
 		{[]string{"render", demoTopo, "-o", demoTopo}, ExitUsage, "it is a file"},
-		{[]string{"render", demoTopo, "-o", filepath.Join(empty, "manifests.yaml")}, ExitUsage, "for one file write 'c9s render ... >"},
-		{[]string{"render", ""}, ExitUsage, "an argument is empty"},
-		{[]string{"validate", ""}, ExitUsage, "an argument is empty"},
-		{[]string{"destroy", ""}, ExitUsage, "an argument is empty"},
+		{[]string{"render", demoTopo, "-o", filepath.Join(empty, "manifests.yaml")}, ExitUsage, "for a single file use 'c9s render ... >"},
+		{[]string{"render", ""}, ExitUsage, "the argument is empty"},
+		{[]string{"validate", ""}, ExitUsage, "the argument is empty"},
+		{[]string{"destroy", ""}, ExitUsage, "the argument is empty"},
 		{[]string{"kinds", "-o", "xml"}, ExitUsage, "use json or wide"},
 		{[]string{"plan", demoTopo, "-o", "xml"}, ExitUsage, "use yaml or json"},
 		{[]string{"validate", demoTopo, "-o", "xml"}, ExitUsage, "use json"},
@@ -193,8 +193,8 @@ func TestFeatures(t *testing.T) {
 	if strings.Contains(stdout, "not a licence") || strings.Contains(stdout, "kind: Secret") {
 		t.Error("a licence is in the stream")
 	}
-	if !strings.Contains(stderr, "left out (licences, keys)") {
-		t.Errorf("nothing says that Secrets are left out:\n%s", stderr)
+	if !strings.Contains(stderr, "omitted (licences, keys)") {
+		t.Errorf("no message says that Secrets are omitted:\n%s", stderr)
 	}
 	with, stderr, code := run(t, "render", featuresTopo, "--planner", "builtin", "--with-secrets")
 	if code != ExitOK || !strings.Contains(with, "kind: Secret") || !strings.Contains(stderr, "do not commit it") {
@@ -268,13 +268,13 @@ func TestFolderOfAnotherLab(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	_, stderr, code := runWith(t, strings.Replace(oneNode, "name: one", "name: two", 1), "render", "-", "-o", out)
-	if code != ExitFailure || !strings.Contains(stderr, `holds the lab "one", and this is "two"`) {
+	if code != ExitFailure || !strings.Contains(stderr, `holds the lab "one", but this is "two"`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if err := os.Truncate(filepath.Join(out, "lab.yaml"), 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code := runWith(t, oneNode, "render", "-", "-o", out); code != ExitOK || !strings.Contains(stderr, "lab.yaml is gone or empty") {
+	if _, stderr, code := runWith(t, oneNode, "render", "-", "-o", out); code != ExitOK || !strings.Contains(stderr, "lab.yaml of an earlier render is missing or empty") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if err := os.WriteFile(filepath.Join(out, "lab.yaml"), []byte("<<<<<<< HEAD\na: b\n=======\na: c\n>>>>>>> x\n"), 0o644); err != nil {

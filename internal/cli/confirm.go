@@ -22,7 +22,7 @@ const ExitDeclined = 3
 func confirm(ctx context.Context, world IO, question, flag string) error {
 	yes, err := askTerminal(ctx, world, question, flag)
 	if err == nil && !yes {
-		fmt.Fprintln(world.Err, "nothing was done")
+		fmt.Fprintln(world.Err, "nothing was changed")
 		err = exitCode(ExitDeclined)
 	}
 	return err
@@ -41,7 +41,7 @@ func askTerminal(ctx context.Context, world IO, question, flag string) (bool, er
 func terminal(world IO, question, flag string) (io.Reader, error) {
 	f, ok := world.In.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil, fmt.Errorf("%s Standard input is not a terminal, so nobody can answer: give %s", question, flag)
+		return nil, fmt.Errorf("%s Standard input is not a terminal, so nobody can answer: use %s", question, flag)
 	}
 	return f, nil
 }
@@ -58,7 +58,7 @@ func ask(ctx context.Context, in io.Reader, out io.Writer, question string) (boo
 	}
 	if !strings.HasSuffix(answer, "\n") {
 		fmt.Fprintln(out)
-		return false, fail(errors.New("no answer; nothing was done"))
+		return false, fail(errors.New("no answer; nothing was changed"))
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":

@@ -26,11 +26,11 @@ func newDestroy(world IO) *cobra.Command {
 	f := &destroyFlags{labRef: labRef{data: true}}
 	cmd := &cobra.Command{
 		Use:   "destroy [TOPO|LAB]",
-		Short: "Remove a lab from the cluster",
-		Long: `Destroy removes all objects of a lab, however they were applied, and the namespace
-if the lab made it and nothing else is in it. The data of devices goes too, unless
---keep-data is given. Devices are ended at once; with --graceful, and with --keep-data,
-they are asked to end and have ten seconds for it.`,
+		Short: "Delete a lab from the cluster",
+		Long: `Destroy deletes every object of a lab, no matter how it was applied. It deletes the
+namespace if the lab created it and nothing else is in it. It deletes the data of devices
+too, unless you set --keep-data. Devices are killed at once; with --graceful or
+--keep-data, they have ten seconds to stop.`,
 		Example: `  c9s destroy topo.clab.yml
   c9s destroy mylab --keep-data`,
 		Args:              cobra.MaximumNArgs(1),
@@ -45,10 +45,10 @@ they are asked to end and have ten seconds for it.`,
 	f.labRef.add(cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&f.keepData, "keep-data", false, "keep the devices' volumes, keys and allocations for the next deploy")
-	fs.BoolVar(&f.graceful, "graceful", false, "let the devices end by themselves (10 seconds); the default with --keep-data")
-	fs.BoolVar(&f.wait, "wait", true, "wait until everything is gone")
-	fs.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how long to wait")
-	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	fs.BoolVar(&f.graceful, "graceful", false, "give devices 10 seconds to stop (default with --keep-data)")
+	fs.BoolVar(&f.wait, "wait", true, "wait until everything is deleted")
+	fs.DurationVar(&f.timeout, "timeout", 5*time.Minute, "time limit")
+	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -94,6 +94,6 @@ func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
 	if err != nil {
 		return fail(err)
 	}
-	fmt.Fprintf(world.Err, "lab %s: %d objects removed (%.1f s)\n", found.Name, removed, time.Since(began).Seconds())
+	fmt.Fprintf(world.Err, "lab %s: %d objects deleted (%.1f s)\n", found.Name, removed, time.Since(began).Seconds())
 	return nil
 }

@@ -28,11 +28,11 @@ func newDiff(world IO) *cobra.Command {
 	f := &diffFlags{}
 	cmd := &cobra.Command{
 		Use:   "diff [TOPO]",
-		Short: "Tell what a deploy would do to a lab that runs",
-		Long: `Diff tells, for each node, what 'c9s deploy' of this topology would do: nothing,
-live (links, services: the device goes on), restart, recreate, start, create or
-delete. It lists every object that deploy would delete. Nothing is changed. --objects
-adds the difference of each object.`,
+		Short: "Show what a deploy would change in a running lab",
+		Long: `Diff prints what 'c9s deploy' of this topology would do to each node: nothing, live
+(links or Services change; the device keeps running), restart, recreate, start, create or
+delete. It lists every object that deploy would delete. It changes nothing. --objects adds
+the difference of each object.`,
 		Example:           "  c9s diff topo.clab.yml\n  c9s diff topo.clab.yml --objects",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
@@ -43,9 +43,9 @@ adds the difference of each object.`,
 	f.labFlags.add(cmd)
 	f.targetFlags.add(cmd)
 	fs := cmd.Flags()
-	fs.BoolVar(&f.objects, "objects", false, "print the difference of each object too")
-	fs.StringVarP(&f.output, "output", "o", "", "json for machine-readable output")
-	fs.BoolVar(&f.exitCode, "exit-code", false, "end with 1 if anything would change")
+	fs.BoolVar(&f.objects, "objects", false, "also print the difference of each object")
+	fs.StringVarP(&f.output, "output", "o", "", "output format: json")
+	fs.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 if anything would change")
 	return cmd
 }
 
@@ -89,7 +89,7 @@ func (f *diffFlags) print(world IO, d cluster.Diff) error {
 		t.Row(strings.Join(n.Nodes, ","), string(n.Action), strings.Join(n.Why, ", "))
 	}
 	if d.Lab {
-		t.Row("(lab)", "live", "names, allocations, controller or keys; no device notices")
+		t.Row("(lab)", "live", "update: names, allocations, controller or keys; no node is affected")
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -120,7 +120,7 @@ func printPrune(world IO, d cluster.Diff) {
 	for _, p := range d.Prune {
 		note := ""
 		if p.Data {
-			note = " (saved data: only with --delete-data, or if you say so)"
+			note = " (saved data: only with --delete-data, or if you confirm)"
 		}
 		fmt.Fprintf(world.Out, "delete %s%s\n", show.Cell(p.Object), note)
 	}

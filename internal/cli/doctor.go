@@ -17,6 +17,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/doctor"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/render"
 )
 
@@ -32,16 +33,16 @@ func newDoctor(world IO) *cobra.Command {
 	f := &doctorFlags{}
 	cmd := &cobra.Command{
 		Use:   "doctor [TOPO]",
-		Short: "Tell whether the cluster can run labs, or this one",
-		Long: `Doctor looks at the cluster of the current context and says of each thing that a
-lab needs whether it is there, what was found, and what to do about it. With a
-topology only what that lab needs is a problem. It writes nothing.
+		Short: "Check whether the cluster can run a lab",
+		Long: `Doctor checks the cluster of the current context. For each thing that a lab needs, it
+reports what it found and what to do if something is missing. With a topology, only what
+that lab needs counts as a problem. It changes nothing.
 
-With --probe it runs a privileged Pod on each worker for a few seconds, which tries
-what the kernel can do, and removes it again. A namespace that is not there yet is
-made for that and removed too.
+With --probe it runs a privileged Pod on each worker for a few seconds to test the
+features of the kernel, then deletes it. If the namespace does not exist, doctor creates
+it and deletes it afterwards.
 
-The exit code is 1 if there is any problem; warnings alone leave it 0.`,
+The exit code is 1 if there is a problem. Warnings do not change it.`,
 		Example: `  c9s doctor
   c9s doctor topo.clab.yml
   c9s doctor topo.clab.yml --probe -o json`,
@@ -55,9 +56,9 @@ The exit code is 1 if there is any problem; warnings alone leave it 0.`,
 	f.targetFlags.add(cmd)
 	fs := cmd.Flags()
 	fs.Lookup("namespace").Usage = "namespace (default: the lab's name, or the context's)"
-	fs.BoolVar(&f.probe, "probe", false, "run a short-lived privileged Pod on each worker, to see what its kernel can do")
-	fs.DurationVar(&f.timeout, "timeout", 90*time.Second, "how long a probe may take, its image's pull included")
-	fs.StringVarP(&f.output, "output", "o", "", "json for machine-readable output")
+	fs.BoolVar(&f.probe, "probe", false, "run a short-lived privileged Pod on each worker to test its kernel")
+	fs.DurationVar(&f.timeout, "timeout", 90*time.Second, "time limit of a probe, including the image pull")
+	fs.StringVarP(&f.output, "output", "o", "", "output format: json")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -67,7 +68,7 @@ func (f *doctorFlags) check() error {
 		return fmt.Errorf("--output %q: use json", f.output)
 	}
 	if f.timeout <= 0 {
-		return fmt.Errorf("--timeout %s: give a time such as 90s", f.timeout)
+		return fmt.Errorf("--timeout %s: use a duration such as 90s", f.timeout)
 	}
 	return nil
 }
@@ -122,18 +123,18 @@ func (f *doctorFlags) needs(ctx context.Context, world IO, args []string) (docto
 	if err != nil {
 		return none, "", err
 	}
-	c, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace})
+	c, err := f.compile(ctx, world, ref, pipeline.Input{Namespace: f.namespace})
 	if err != nil {
 		return none, "", err
 	}
-	defer c.source.Close()
-	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{WireKey: newWireKey()}, nil)
+	defer c.Close()
+	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{WireKey: pipeline.NewWireKey()}, nil)
 	if err != nil {
 		return none, "", err
 	}
 	if out == nil || hasErrors(diags) {
 		report(world, diags)
-		fmt.Fprintf(world.Err, "%s; the topology comes before the cluster\n", summary(diags))
+		fmt.Fprintf(world.Err, "%s; correct the topology before checking the cluster\n", summary(diags))
 		return none, "", errFailed
 	}
 	return doctor.Of(out), out.Namespace, nil
@@ -155,7 +156,7 @@ func (f *doctorFlags) probeCluster(ctx context.Context, world IO, client *cluste
 var resultTones = map[doctor.Result]string{doctor.Warning: yellow, doctor.Problem: red}
 
 // printDoctor prints a table; a remedy stands under what it is for. On a terminal
-// long cells go on in the next line, in a pipe a check is one line and its remedy
+// long cells continue in the next line, in a pipe a check is one line and its remedy
 // another.
 func printDoctor(world IO, r doctor.Report, probed bool) error {
 	width, color := terminalWidth(world)
@@ -207,7 +208,7 @@ func lastLine(r doctor.Report, probed bool) string {
 		line += ", " + diag.Count(r.Warnings(), "warning")
 	}
 	if !probed {
-		line += " (--probe looks at the workers' kernels too)"
+		line += " (--probe also tests the workers' kernels)"
 	}
 	return line
 }

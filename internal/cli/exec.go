@@ -48,11 +48,11 @@ bridge shows fdb, link, vlan or mdb.`,
 			several := f.all || f.label != ""
 			switch {
 			case dash < 0:
-				return errors.New("write -- before the command")
+				return errors.New("missing --; usage: c9s exec NODE -- COMMAND [ARG...]")
 			case several && dash != 0, !several && dash != 1:
 				return errors.New("name one node before --, or use --all or --label")
 			case len(args) == dash:
-				return errors.New("there is no command after --")
+				return errors.New("missing command after --")
 			case f.output != "" && f.output != "json":
 				return fmt.Errorf("--output %q: use json", f.output)
 			case several && (f.stdin || f.tty):
@@ -63,11 +63,11 @@ bridge shows fdb, link, vlan or mdb.`,
 	}
 	f.add(cmd, world, "") // -t is a terminal here, as for docker and kubectl
 	fs := cmd.Flags()
-	fs.BoolVar(&f.all, "all", false, "in every node that has a container")
-	fs.StringVar(&f.label, "label", "", "in the nodes with this label of the topology: KEY or KEY=VALUE")
+	fs.BoolVar(&f.all, "all", false, "run in every node that has a container")
+	fs.StringVar(&f.label, "label", "", "run run run run in the nodes with this label of the topology: KEY or KEY=VALUE")
 	fs.BoolVarP(&f.stdin, "stdin", "i", false, "pass standard input to the command")
-	fs.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal")
-	fs.StringVarP(&f.output, "output", "o", "", "json for output, errors and exit codes by node")
+	fs.BoolVarP(&f.tty, "tty", "t", false, "allocate a terminal")
+	fs.StringVarP(&f.output, "output", "o", "", "json prints output, errors and exit code of each node")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -219,7 +219,7 @@ func newLogs(world IO) *cobra.Command {
 	var sidecar bool
 	cmd := &cobra.Command{
 		Use:     "logs NODE",
-		Short:   "Print what a node's container prints",
+		Short:   "Print the log of a node",
 		Example: "  c9s logs R1\n  c9s logs R1 -f --tail 20\n  c9s logs R1 --sidecar",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -240,7 +240,7 @@ func newLogs(world IO) *cobra.Command {
 			case sidecar:
 				o.Container = "wire"
 			case len(chosen[0].Containers) == 0:
-				return fail(fmt.Errorf("node %s has no container: it is a network; --sidecar has the log of its sidecar", chosen[0].Name))
+				return fail(fmt.Errorf("node %s is a network and has no container; use --sidecar for the log of its sidecar", chosen[0].Name))
 			default:
 				o.Container = chosen[0].Containers[0]
 			}
@@ -255,10 +255,10 @@ func newLogs(world IO) *cobra.Command {
 	}
 	f.add(cmd, world, "t")
 	fs := cmd.Flags()
-	fs.BoolVarP(&o.Follow, "follow", "f", false, "go on as it prints")
-	fs.BoolVarP(&o.Previous, "previous", "p", false, "of the container's last run")
-	fs.BoolVar(&o.Timestamps, "timestamps", false, "with the time of each line")
-	fs.Int64Var(&tail, "tail", -1, "only the last lines")
-	fs.BoolVar(&sidecar, "sidecar", false, "of the node's sidecar")
+	fs.BoolVarP(&o.Follow, "follow", "f", false, "follow the log")
+	fs.BoolVarP(&o.Previous, "previous", "p", false, "print the log of the previous run of the container")
+	fs.BoolVar(&o.Timestamps, "timestamps", false, "print the time of each line")
+	fs.Int64Var(&tail, "tail", -1, "number of lines from the end to print")
+	fs.BoolVar(&sidecar, "sidecar", false, "print the log of the node's sidecar")
 	return cmd
 }

@@ -5,18 +5,19 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/topology"
-	"github.com/spf13/cobra"
 )
 
 func newExplain(world IO) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [FIELD | CODE]",
 		Short: "Explain a field of the topology or the code of a diagnostic",
-		Long: `Explain prints what a field of the topology file means in containerlab and what c9s
-does with it, or the cause and remedy of a diagnostic. Without an argument it lists all
-fields.`,
+		Long: `Explain prints the meaning of a topology field in containerlab and what c9s does with it,
+or the cause and remedy of a diagnostic. Without an argument it lists all fields.`,
 		Example: "  c9s explain binds\n  c9s explain topology.nodes.r1.certificate.issue\n  c9s explain mgmt.ipv4-subnet\n  c9s explain image-missing",
 		Args:    cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -40,13 +41,13 @@ func explain(w io.Writer, name string) error {
 	code, isCode := diag.Explain(diag.Code(name))
 	if len(fields) == 0 && !isCode {
 		if near == "" {
-			near = topology.Nearest(name, codeNames())
+			near = strictyaml.Nearest(name, codeNames())
 		}
 		hint := "\"c9s explain\" lists all fields, and docs/reference/diagnostics.md all codes"
 		if near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		return fail(fmt.Errorf("containerlab has no field %q, and c9s has no such code; %s", name, hint))
+		return fail(fmt.Errorf("%q is neither a field of containerlab nor a code of c9s; %s", name, hint))
 	}
 	for i, f := range fields {
 		if i > 0 {

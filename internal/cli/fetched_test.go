@@ -207,7 +207,7 @@ func TestLocalTopologyTellsWhatItReads(t *testing.T) {
 	write(nodeWith("env: {X: \"${TOKEN}\", Y: \"$$HIDDEN ${UNSET:-d}\"}\n      binds: [\"inside:/a\", \"link:/b\", \"~/out/config:/c\"]"))
 	env := []string{"TOKEN=x", "HIDDEN=y", "UNUSED=z"}
 	_, errs, code := callWith(t, env, "render", topo)
-	want := fmt.Sprintf("%s: note: the output holds files from outside its folder (%s, %s) and environment variables (TOKEN) [reads-outside]\n",
+	want := fmt.Sprintf("%s: note: the output contains files from outside its folder (%s, %s) and environment variables (TOKEN) [reads-outside]\n",
 		filepath.ToSlash(topo), filepath.Join(dir, "link"), filepath.Join(home, "out", "config"))
 	if code != ExitOK || strings.Count(errs, "note:") != 1 || !strings.Contains(errs, want) {
 		t.Errorf("exit code %d, want %q in\n%s", code, want, errs)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/c9s-lab/c9s/pkg/graph"
 	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/pkg/graph"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
 )
 
 func newGraph(world IO) *cobra.Command {
@@ -14,10 +16,9 @@ func newGraph(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [TOPO]",
 		Short: "Draw a topology",
-		Long: `Graph draws the nodes and links: as a Mermaid or Graphviz text, or as one HTML page
-that needs nothing else. Nodes are placed by the label graph-level, by their
-group or position (superspine, spine, leaf, host), or by their distance from the
-edge.`,
+		Long: `Graph draws the nodes and links as Mermaid or Graphviz text, or as a self-contained HTML
+page. It places nodes by the label graph-level, by their group or position (superspine,
+spine, leaf, host), or by their distance from the edge.`,
 		Example:           "  c9s graph topo.clab.yml -o html > lab.html\n  c9s graph topo.clab.yml | pbcopy",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
@@ -41,11 +42,11 @@ edge.`,
 
 func (f *topoFlags) drawGraph(ctx context.Context, world IO, ref string, draw graph.Writer) error {
 	f.allowMissing = true
-	c, err := f.compileTopology(ctx, world, ref, compileOptions{})
+	c, err := f.compile(ctx, world, ref, pipeline.Input{})
 	if err != nil {
 		return err
 	}
-	defer c.source.Close()
+	defer c.Close()
 	if c.Lab == nil || hasErrors(c.Diags) {
 		report(world, c.Diags)
 		fmt.Fprintln(world.Err, summary(c.Diags))

@@ -18,10 +18,9 @@ import (
 func newImage(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
-		Short: "Build or push the image that c9s' Pods use",
-		Long: `The one image of c9s holds the controller and the sidecar, as static programs.
-It is built from a checkout of c9s with Go, without Docker, and the same source
-gives the same digest.`,
+		Short: "Build or push the c9s image",
+		Long: `The c9s image holds the controller and the sidecar as static programs. It is built from
+a checkout of c9s with Go, without Docker. The same source gives the same digest.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -40,7 +39,7 @@ func (f *imageBuild) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.source, "source", ".", "checkout of c9s")
 	fs.StringSliceVar(&f.platforms, "platform", []string{"linux/amd64", "linux/arm64"}, "platforms of the image")
-	fs.StringVar(&f.version, "version", Version, "version that the programs tell")
+	fs.StringVar(&f.version, "version", Version, "version that the programs report")
 	_ = cmd.MarkFlagDirname("source")
 }
 
@@ -59,7 +58,7 @@ func newImageBuild(world IO) *cobra.Command {
 				return err
 			}
 			if output == "" {
-				return fmt.Errorf("say where the image goes: -o FOLDER or -o FILE.tar")
+				return fmt.Errorf("set the output: -o FOLDER or -o FILE.tar")
 			}
 			index, err := f.build(cmd.Context(), world)
 			if err != nil {
@@ -76,7 +75,7 @@ func newImageBuild(world IO) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "folder of an OCI layout, or a file that ends in .tar")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "folder for an OCI layout, or a file that ends in .tar")
 	return cmd
 }
 
@@ -86,7 +85,7 @@ func newImagePush(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "push [REFERENCE]",
 		Short:   "Build the image and push it to its registry",
-		Long:    "Builds the image and pushes it, with the credentials of docker login. Without\nREFERENCE it is the one that this version's Pods use.",
+		Long:    "Push builds the image and pushes it with the credentials of docker login. REFERENCE\ndefaults to the image that this version uses in Pods.",
 		Example: `  c9s image push registry.example.net/team/c9s:dev`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -123,7 +122,7 @@ func imageReference(args []string, options ...name.Option) (name.Reference, erro
 		return nil, fmt.Errorf("image reference %q: %w", text, err)
 	}
 	if _, digest := ref.(name.Digest); digest {
-		return nil, fmt.Errorf("image reference %q: name a tag; the digest comes of the build", text)
+		return nil, fmt.Errorf("image reference %q: use a tag; the build determines the digest", text)
 	}
 	return ref, nil
 }

@@ -31,12 +31,12 @@ func newInspect(world IO) *cobra.Command {
 	f := &inspectFlags{}
 	cmd := &cobra.Command{
 		Use:   "inspect [LAB|TOPO]",
-		Short: "Print a lab's nodes in containerlab's table",
-		Long: `Inspect prints what containerlab's inspect prints: the nodes of a lab, or of all
-labs (--all), with kind, image, state and management addresses, as a table, as CSV or
-as JSON with containerlab's keys. The state is c9s' own (ready, booting, ...), a
-node's name stands without a prefix, and container_id is the name of its Pod. c9s
-status tells more: links, reasons, restarts.`,
+		Short: "Print the nodes of a lab in containerlab's format",
+		Long: `Inspect prints what containerlab's inspect prints: the nodes of a lab, or of all labs
+(--all), with kind, image, state and management addresses, as a table, as CSV or as JSON
+with containerlab's keys. The states are those of c9s (ready, booting, ...), node names
+have no prefix, and container_id is the name of the Pod. For links, reasons and restarts,
+use c9s status.`,
 		Example: `  c9s inspect
   c9s inspect topo.clab.yml --wide
   c9s inspect --all -f json`,
@@ -48,8 +48,8 @@ status tells more: links, reasons, restarts.`,
 	}
 	f.labRef.add(cmd)
 	fs := cmd.Flags()
-	fs.BoolVarP(&f.all, "all", "a", false, "the nodes of all labs, or of those in the namespace that -n names")
-	fs.BoolVarP(&f.wide, "wide", "w", false, "with namespace, worker, Pod and exposed address")
+	fs.BoolVarP(&f.all, "all", "a", false, "print the nodes of all labs, or of those in the namespace of -n")
+	fs.BoolVarP(&f.wide, "wide", "w", false, "also print namespace, worker, Pod and exposed address")
 	fs.StringVarP(&f.format, "format", "f", "table", "table, json or csv")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"table", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -61,7 +61,7 @@ func (f *inspectFlags) run(ctx context.Context, world IO, args []string) error {
 		return err
 	}
 	if f.all && (len(args) > 0 || f.topo != "") {
-		return errors.New("--all is for all labs: leave out the lab, or --all")
+		return errors.New("--all excludes a lab: omit one of the two")
 	}
 	client, labs, err := f.labs(ctx, world, args)
 	if err != nil {
@@ -138,7 +138,7 @@ func inspectRows(l status.Lab) []inspectRow {
 	return rows
 }
 
-// address is "N/A" where there is none, as in containerlab.
+// address is "N/A" if there is none, as in containerlab.
 func address(a netip.Addr) string {
 	if !a.IsValid() {
 		return "N/A"

@@ -92,11 +92,11 @@ vlan,vlan.clab.yml,srl1,srl1-abc,ghcr.io/nokia/srlinux:24.10.1,nokia_srlinux,rea
 	}
 }
 
-// What is wrong with the command line is told before a cluster is looked for.
+// What is wrong with the command line is reported before a cluster is looked for.
 func TestUsageOfClusterCommands(t *testing.T) {
 	for args, want := range map[string]string{
 		"inspect -f xml":                `--format "xml": use table, json or csv`,
-		"inspect --all lab":             "--all is for all labs",
+		"inspect --all lab":             "--all excludes a lab",
 		"inspect a b":                   "accepts at most 1 arg",
 		"inspect lab --topo x.clab.yml": "given twice",
 		"doctor -o yaml":                `--output "yaml": use json`,
@@ -104,9 +104,9 @@ func TestUsageOfClusterCommands(t *testing.T) {
 		"doctor x.clab.yml --topo y":    "given twice",
 		"doctor a b":                    "accepts at most 1 arg",
 		"status -o xml":                 "use wide, json or yaml",
-		"exec r1 ls":                    "write -- before the command",
+		"exec r1 ls":                    "missing --; usage: c9s exec NODE -- COMMAND [ARG...]",
 		"exec r1 r2 -- ls":              "name one node",
-		"exec r1 --":                    "there is no command",
+		"exec r1 --":                    "missing command",
 		"exec --all -it -- ls":          "are for one node",
 		"exec r1 -o yaml -- ls":         "use json",
 		"labs -o yaml":                  "use json",
@@ -144,7 +144,7 @@ ok       API server  Kubernetes 1.31.2
 problem  DNS         there is none
                      → install CoreDNS
 
-lab demo cannot run here: 1 problem (--probe looks at the workers' kernels too)
+lab demo cannot run here: 1 problem (--probe also tests the workers' kernels)
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
-	"github.com/spf13/cobra"
 )
 
 func newKinds(world IO) *cobra.Command {
@@ -38,7 +39,7 @@ func newKinds(world IO) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "json or wide")
-	cmd.Flags().StringVar(&dir, "kinds", "", "folder with kinds of your own")
+	cmd.Flags().StringVar(&dir, "kinds", "", "folder with your own kinds")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "wide"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
 )
 
 // labRef names a lab in the cluster: by its name, by its topology file, or, where
@@ -21,7 +22,7 @@ type labRef struct {
 	topoFlags
 	targetFlags
 	namespace string
-	// data tells that a lab will do of which only its data is left.
+	// data reports whether a lab will do of which only its data is left.
 	data bool
 }
 
@@ -29,13 +30,13 @@ func (f *labRef) add(cmd *cobra.Command) {
 	f.targetFlags.add(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.topo, "topo", "t", "", "topology of the lab")
-	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the lab (default: wherever it is)")
+	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the lab (default: find it)")
 	fs.StringSliceVar(&f.vars, "vars", nil, "variables files of the topology's template")
 	f.addTrust(cmd)
 	_ = cmd.MarkFlagFilename("topo", "yml", "yaml")
 }
 
-// isTopology tells an argument that is a file or a place of files from a name.
+// isTopology says an argument that is a file or a place of files from a name.
 func isTopology(arg string) bool {
 	if strings.ContainsAny(arg, "/:") || arg == "-" || arg == "." || strings.HasSuffix(arg, ".yml") || strings.HasSuffix(arg, ".yaml") {
 		return true
@@ -66,11 +67,11 @@ func (f *labRef) find(ctx context.Context, world IO, args []string) (*cluster.Cl
 		ref = "."
 	}
 	if ref != "" {
-		c, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace})
+		c, err := f.compile(ctx, world, ref, pipeline.Input{Namespace: f.namespace})
 		if err != nil {
 			return nil, none, err
 		}
-		defer c.source.Close()
+		defer c.Close()
 		if c.Lab == nil { // what is wrong with it matters only if its name cannot be had
 			report(world, c.Diags)
 			return nil, none, errFailed
@@ -87,12 +88,12 @@ func (f *labRef) find(ctx context.Context, world IO, args []string) (*cluster.Cl
 	}
 	found, err := cluster.Choose(labs, name, f.namespace, ref != "")
 	if err == nil && found.DataOnly && !f.data {
-		err = fmt.Errorf("of lab %s only its data is left, in namespace %s (destroy --keep-data): deploy it again, or remove the data with 'c9s destroy %[1]s -n %[2]s'", found.Name, found.Namespace)
+		err = fmt.Errorf("only the data of lab %s is left, in namespace %s (destroy --keep-data): deploy it again, or delete the data with 'c9s destroy %[1]s -n %[2]s'", found.Name, found.Namespace)
 	}
 	return client, found, fail(err)
 }
 
-// topologyHere tells whether the working directory has exactly one topology.
+// topologyHere reports whether the working directory has exactly one topology.
 func topologyHere() bool {
 	var n int
 	for _, pattern := range []string{"*.clab.yml", "*.clab.yaml"} {

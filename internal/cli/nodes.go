@@ -30,7 +30,7 @@ func (f *nodeRef) add(cmd *cobra.Command, world IO, topo string) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.lab, "lab", "", "lab of the nodes (default: the topology here, or the only lab)")
 	fs.StringVarP(&f.topo, "topo", topo, "", "topology of the lab")
-	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the lab (default: wherever it is)")
+	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the lab (default: find it)")
 	cmd.ValidArgsFunction = f.complete(world)
 }
 
@@ -119,8 +119,8 @@ func newLifecycle(world IO, use, short, long string, act func(context.Context, *
 		},
 	}
 	f.add(cmd, world, "t")
-	cmd.Flags().BoolVar(&f.wait, "wait", true, "wait until it is done")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait")
+	cmd.Flags().BoolVar(&f.wait, "wait", true, "wait until the nodes have restarted, started or stopped")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit")
 	return cmd
 }
 
@@ -149,7 +149,7 @@ func (f *lifecycle) await(ctx context.Context, world IO, client *cluster.Client,
 
 func newRestart(world IO) *cobra.Command {
 	return newLifecycle(world, "restart", "Restart nodes",
-		"Restart replaces the Pods of nodes. Their addresses stay; what a device keeps on a\nclaim stays too.",
+		"Restart replaces the Pods of nodes. Addresses and data on claims stay the same.",
 		func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
 			return c.RestartRunning(ctx, l.Namespace, name)
 		}, false)
@@ -157,14 +157,14 @@ func newRestart(world IO) *cobra.Command {
 
 func newStop(world IO) *cobra.Command {
 	return newLifecycle(world, "stop", "Stop nodes until they are started again",
-		"Stop removes the Pods of nodes and leaves everything else. Their neighbours see the\nlinks go down. Start, and the next deploy, bring them back.",
+		"Stop deletes the Pods of nodes and leaves everything else. Their neighbours see the\nlinks go down. To bring the nodes back, use start or deploy.",
 		func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
 			return c.Scale(ctx, l.Namespace, name, 0)
 		}, true)
 }
 
 func newStart(world IO) *cobra.Command {
-	return newLifecycle(world, "start", "Start nodes that were stopped", "Start brings back the Pods of nodes that were stopped.",
+	return newLifecycle(world, "start", "Start nodes that were stopped", "Start starts nodes that were stopped.",
 		func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
 			return c.Scale(ctx, l.Namespace, name, 1)
 		}, false)

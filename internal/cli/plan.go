@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/c9s-lab/c9s/internal/cli/show"
-	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/c9s-lab/c9s/internal/cli/show"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
+	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
 func newPlan(world IO) *cobra.Command {
@@ -18,9 +20,9 @@ func newPlan(world IO) *cobra.Command {
 	var nodes []string
 	cmd := &cobra.Command{
 		Use:   "plan [TOPO]",
-		Short: "Show what would run for each node",
-		Long: `Plan shows what a node's kind makes of it, before it becomes Kubernetes objects:
-containers, files, mounts, steps and needs.`,
+		Short: "Show the plan of each node",
+		Long: `Plan prints what each node needs before it becomes Kubernetes objects: containers, files,
+mounts, steps and requirements.`,
 		Example:           "  c9s plan topo.clab.yml --node r1\n  c9s plan topo.clab.yml -o json",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
@@ -37,18 +39,18 @@ containers, files, mounts, steps and needs.`,
 	}
 	f.add(cmd)
 	f.addPlanner(cmd)
-	cmd.Flags().StringSliceVar(&nodes, "node", nil, "only these nodes")
+	cmd.Flags().StringSliceVar(&nodes, "node", nil, "print only these nodes")
 	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	_ = cmd.RegisterFlagCompletionFunc("node", f.completeNodes(world))
 	return cmd
 }
 
 func (f *topoFlags) showPlans(ctx context.Context, world IO, ref string, nodes []string, output string) error {
-	c, err := f.compileTopology(ctx, world, ref, compileOptions{})
+	c, err := f.compile(ctx, world, ref, pipeline.Input{})
 	if err != nil {
 		return err
 	}
-	defer c.source.Close()
+	defer c.Close()
 	if c.Lab == nil || hasErrors(c.Diags) {
 		report(world, c.Diags)
 		fmt.Fprintln(world.Err, summary(c.Diags))

@@ -24,7 +24,7 @@ func podAt(node string, state status.State, reason, message string) cluster.PodP
 		Progress: status.Progress{State: state, Reason: reason, Message: message}}
 }
 
-// course is a deploy as progress is told of it.
+// course is a deploy as progress is reported of it.
 func course(p *progress) {
 	p.lab("demo", "ns", "here")
 	p.object(cluster.Change{Action: "applied", Object: "Deployment/r1"})
@@ -176,7 +176,7 @@ func TestFitScreen(t *testing.T) {
 	}
 }
 
-// A command that failed does not fail the deploy, and is told.
+// A command that failed does not fail the deploy, and is reported.
 func TestProgressOfCommands(t *testing.T) {
 	nodes := []status.Node{{Name: "R1", Source: "topo.clab.yml:7", Commands: []status.Command{
 		{Step: 1, Command: "ls /x", User: true, ExitCode: 2, Output: "no such file"}, {Step: 2, Command: "iperf3 -s", Running: true},
@@ -186,7 +186,7 @@ func TestProgressOfCommands(t *testing.T) {
 	p.name = "demo"
 	p.commands(nodes)
 	const want = `warning: node R1 (topo.clab.yml:7): "ls /x" failed with exit code 2: no such file
-1 command still running; 'c9s status demo' tells how they end
+1 command still running; run 'c9s status demo' to see how they end
 `
 	if err.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", err.String(), want)

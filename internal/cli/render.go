@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -17,7 +19,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/spf13/cobra"
 )
 
 // labFlags are the flags of every command that renders a whole lab.
@@ -37,10 +38,10 @@ func (f *labFlags) add(cmd *cobra.Command) {
 	f.images.add(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.namespace, "namespace", "n", "", "namespace (default: the lab's name)")
-	fs.StringArrayVar(&f.mapImage, "map-image", nil, "FROM=TO: run the image TO where the topology names FROM; * stands for the rest (repeatable)")
-	fs.BoolVar(&f.noController, "no-controller", false, "leave the controller out; the lab runs without it")
-	fs.BoolVar(&f.recycle, "recycle", false, "free addresses and ids of nodes and links that are gone")
-	fs.StringVar(&f.image, "image", defaultImage(), "the c9s image that the Pods use")
+	fs.StringArrayVar(&f.mapImage, "map-image", nil, "FROM=TO: use the image TO instead of FROM; a trailing * matches any suffix (repeatable)")
+	fs.BoolVar(&f.noController, "no-controller", false, "omit the controller; the lab runs without it")
+	fs.BoolVar(&f.recycle, "recycle", false, "release the addresses and ids of removed nodes and links")
+	fs.StringVar(&f.image, "image", defaultImage(), "c9s image of the Pods")
 }
 
 type renderFlags struct {
@@ -57,12 +58,12 @@ func newRender(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render [TOPO]",
 		Short: "Write a topology as Kubernetes manifests",
-		Long: `Render writes the topology as plain Kubernetes objects: to standard output as one
-stream, or to a folder (-o) with a file per node and a kustomization.yaml. No
-cluster is needed, and the same input gives the same bytes.
+		Long: `Render compiles the topology to plain Kubernetes objects. It writes them to standard
+output as one stream, or to a folder (-o) with one file per Pod and a kustomization.yaml.
+It needs no cluster, and the same input gives the same bytes.
 
-Licences and keys are left out of the stream unless --with-secrets asks for them;
-a folder has them in secrets/, which keeps itself out of Git.`,
+The stream omits licences and keys unless you set --with-secrets. A folder has them in
+secrets/, which Git ignores.`,
 		Example: `  c9s render topo.clab.yml > manifests.yaml
   c9s render topo.clab.yml -o manifests/ && kubectl apply -k manifests/
   c9s render topo.clab.yml --map-image 'ceos*=registry.example/arista/ceos*'
@@ -75,11 +76,11 @@ a folder has them in secrets/, which keeps itself out of Git.`,
 	}
 	f.add(cmd)
 	fs := cmd.Flags()
-	fs.StringVarP(&f.output, "output", "o", "", "write to this folder instead of standard output (-)")
+	fs.StringVarP(&f.output, "output", "o", "", "folder to write to instead of standard output (-)")
 	fs.StringVar(&f.format, "format", "yaml", "format of the stream: yaml or json")
-	fs.StringSliceVar(&f.only, "only", nil, "render only these nodes (and what the whole lab needs)")
+	fs.StringSliceVar(&f.only, "only", nil, "render only these nodes, and the objects of the whole lab")
 	fs.StringVar(&f.overlay, "overlay", "", "kustomize overlay to apply to the result")
-	fs.BoolVar(&f.withSecrets, "with-secrets", false, "put Secrets (licences, keys) into the stream too")
+	fs.BoolVar(&f.withSecrets, "with-secrets", false, "include Secrets (licences, keys) in the stream")
 	_ = cmd.MarkFlagDirname("output")
 	_ = cmd.MarkFlagDirname("overlay")
 	_ = cmd.RegisterFlagCompletionFunc("only", f.completeNodes(world))
@@ -87,20 +88,20 @@ a folder has them in secrets/, which keeps itself out of Git.`,
 	return cmd
 }
 
-// notAFormat refuses a folder whose name is meant otherwise, unless it is there, and a
-// file.
+// notAFormat rejects a file, and a folder that does not exist if its name is meant as a
+// format or a file.
 func notAFormat(output string) error {
 	if info, err := os.Stat(output); err == nil {
 		if info.IsDir() {
 			return nil
 		}
-		return fmt.Errorf("--output %s: it is a file, and --output names a folder; for one file write 'c9s render ... > %[1]s'", output)
+		return fmt.Errorf("--output %s: it is a file, but --output is a folder; for a single file use 'c9s render ... > %[1]s'", output)
 	}
 	switch ext := filepath.Ext(output); {
 	case output == "yaml" || output == "json":
-		return fmt.Errorf("--output %s: it names a folder, and --format the format; for a folder of that name write ./%[1]s", output)
+		return fmt.Errorf("--output %s: --output is a folder and --format the format; for a folder of that name use ./%[1]s", output)
 	case ext == ".yaml" || ext == ".yml" || ext == ".json":
-		return fmt.Errorf("--output %s: it names a folder; for one file write 'c9s render ... > %[1]s'", output)
+		return fmt.Errorf("--output %s: --output is a folder; for a single file use 'c9s render ... > %[1]s'", output)
 	}
 	return nil
 }
@@ -120,10 +121,10 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 		return err
 	}
 	if f.output != "" && f.format != "yaml" {
-		return errors.New("--format json is for standard output; a folder holds YAML")
+		return errors.New("--format json works only on standard output; a folder holds YAML")
 	}
 	if f.output != "" && len(f.only) > 0 {
-		return errors.New("--only is for standard output; a folder holds the whole lab")
+		return errors.New("--only works only on standard output; a folder holds the whole lab")
 	}
 	rules, err := f.imageRules()
 	if err != nil {
@@ -133,20 +134,20 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	if err != nil {
 		return fail(err)
 	}
-	c, err := f.compileTopology(ctx, world, ref, compileOptions{namespace: f.namespace, previous: previous.allocations, recycle: f.recycle})
+	c, err := f.compile(ctx, world, ref, pipeline.Input{Namespace: f.namespace, Previous: previous.allocations, Recycle: f.recycle})
 	if err != nil {
 		return err
 	}
-	defer c.source.Close()
+	defer c.Close()
 	if c.Lab != nil && previous.lab != "" && previous.lab != c.Lab.Name {
-		return fail(fmt.Errorf("folder %s holds the lab %q, and this is %q: choose another folder, or remove that one first if the lab has a new name; nothing was written", f.output, previous.lab, c.Lab.Name))
+		return fail(fmt.Errorf("folder %s holds the lab %q, but this is %q: choose another folder, or delete it first if you renamed the lab; nothing was written", f.output, previous.lab, c.Lab.Name))
 	}
 	if previous.lost {
-		fmt.Fprintf(world.Err, "%s: an earlier render's lab.yaml is gone or empty, and with it the addresses and ids that nodes and links had: they may change\n", f.output)
+		fmt.Fprintf(world.Err, "%s: lab.yaml of an earlier render is missing or empty, so addresses and ids of nodes and links may change\n", f.output)
 	}
 	key := previous.wireKey
 	if key == nil && (f.withSecrets || f.output != "") {
-		key = newWireKey()
+		key = pipeline.NewWireKey()
 	}
 	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{Only: f.only, WireKey: key}, nil)
 	if err != nil {
@@ -178,15 +179,16 @@ type certifier func(*lab.Lab, map[string]*plan.Plan, *render.Options) error
 
 // renderLab plans and renders a compiled topology. o has the options that only the
 // caller has; certify, if not nil, adds the certificates.
-func (f *labFlags) renderLab(ctx context.Context, world IO, c *compiled, rules []render.ImageRule, o render.Options, certify certifier) (*render.Output, []diag.Diagnostic, error) {
+func (f *labFlags) renderLab(ctx context.Context, world IO, c *pipeline.Compiled, rules []render.ImageRule, o render.Options, certify certifier) (*render.Output, []diag.Diagnostic, error) {
+	images, err := f.images.images()
+	if err != nil {
+		return nil, nil, err
+	}
 	o.Image, o.Version, o.NoController, o.MapImage = f.image, Version, f.noController, rules
 	return c.Render(ctx, pipeline.RenderOptions{
-		Options: o, AllowMissing: f.allowMissing, Certify: certify,
+		Options: o, AllowMissing: f.allowMissing, Certify: certify, Images: images,
 		Plan: func(ctx context.Context, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error) {
 			return f.plan(ctx, world, c, only)
-		},
-		Images: func(ctx context.Context, plans map[string]*plan.Plan, rules []render.ImageRule) ([]diag.Diagnostic, bool, error) {
-			return f.images.apply(ctx, c.Lab, plans, rules)
 		},
 	})
 }
@@ -222,9 +224,9 @@ func (f *renderFlags) writeStream(world IO, out *render.Output) error {
 		return fail(err)
 	}
 	if left := len(out.Objects) - len(objects); left > 0 {
-		fmt.Fprintf(world.Err, "%s left out (licences, keys); --with-secrets puts them in\n", diag.Count(left, "Secret"))
+		fmt.Fprintf(world.Err, "%s omitted (licences, keys); use --with-secrets to include them\n", diag.Count(left, "Secret"))
 	} else if f.withSecrets {
-		fmt.Fprintln(world.Err, "The stream holds Secrets and a new wire key: do not commit it. A folder (-o) keeps its key.")
+		fmt.Fprintln(world.Err, "The stream contains Secrets and a new wire key: do not commit it. To keep the key, render to a folder (-o).")
 	}
 	return nil
 }

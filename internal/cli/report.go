@@ -24,7 +24,7 @@ const (
 	reset  = "\x1b[0m"
 )
 
-// printDiagnostic prints one. Only its first line begins at the margin, whatever the
+// printDiagnostic prints one. Only its first line starts at the margin, whatever the
 // message holds.
 func printDiagnostic(w io.Writer, d diag.Diagnostic, color bool) {
 	tone, grey, end := "", "", ""
@@ -51,7 +51,7 @@ func printDiagnostic(w io.Writer, d diag.Diagnostic, color bool) {
 // indent is text for a terminal, its further lines four columns in.
 func indent(s string) string { return strings.ReplaceAll(show.Text(s), "\n", "\n    ") }
 
-// hasErrors tells whether any diagnostic is an error.
+// hasErrors reports whether any diagnostic is an error.
 func hasErrors(diags []diag.Diagnostic) bool { return pipeline.HasErrors(diags) }
 
 // summary counts errors and warnings: "2 errors, 1 warning".

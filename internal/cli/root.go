@@ -35,7 +35,7 @@ type IO struct {
 	Out, Err io.Writer
 	// Env is the environment as NAME=value.
 	Env []string
-	// Color tells that Err is a terminal which takes colours.
+	// Color reports whether Err is a terminal which takes colours.
 	Color bool
 }
 
@@ -118,8 +118,8 @@ func newRoot(world IO) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "c9s",
 		Short: "Run containerlab topologies on Kubernetes",
-		Long: `c9s turns a containerlab topology file into plain Kubernetes objects:
-Deployments, Services and ConfigMaps that run with kubectl alone.`,
+		Long: `c9s compiles a containerlab topology file to plain Kubernetes objects: Deployments,
+Services and ConfigMaps that you can apply with kubectl alone.`,
 		Example: `  c9s render topo.clab.yml | kubectl apply -f -
   c9s render topo.clab.yml -o manifests/
   c9s validate topo.clab.yml`,
@@ -144,7 +144,7 @@ Deployments, Services and ConfigMaps that run with kubectl alone.`,
 	return root
 }
 
-// strictCompletion has a shell that is not known refused, as other commands are: cobra
+// strictCompletion has a shell that is not known rejected, as other commands are: cobra
 // prints its help.
 func strictCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Whatever is wrong with a topology, what is looked at beside it neither breaks nor
-// blames c9s: each line of a lab is left out, cut short and misspelt in turn.
+// Whatever is wrong with a topology, what is looked at next to it neither breaks nor
+// blames c9s: each line of a lab is omitted, cut short and misspelt in turn.
 func TestBesideErrors(t *testing.T) {
 	for _, name := range []string{"features/features.clab.yml", "isp/isp.clab.yml"} {
 		topo := filepath.Join("..", "..", "testdata", name)
@@ -50,7 +50,7 @@ func TestBesideErrors(t *testing.T) {
 	}
 }
 
-// A refused link is none that a policy's rules could be for.
+// A rejected link is none that a policy's rules could be for.
 func TestRulesBesideRefusedLinks(t *testing.T) {
 	for _, links := range []string{`["a:eth1", "x:eth1"]`, `["a:eth1", "a:eth1"]`, `["b:eth1", "c:eth1"]
     - endpoints: ["a:eth1", "b:eth1"]`} {

@@ -33,11 +33,11 @@ func newStatus(world IO) *cobra.Command {
 	f := &statusFlags{}
 	cmd := &cobra.Command{
 		Use:   "status [LAB|TOPO]",
-		Short: "Tell how a lab's nodes and links are",
-		Long: `Status tells the state of every node and link, and of the lab in one word: ready,
-deploying, degraded, failed or stopped. What it says of links is the controller's
-report; where there is no controller, or with --fresh, it asks the Pods. Its exit
-code is 0 whatever the state is.`,
+		Short: "Show the state of a lab's nodes and links",
+		Long: `Status prints the state of every node and link, and of the lab in one word: ready,
+deploying, degraded, failed or stopped. The state of links comes from the controller.
+Without a controller, or with --fresh, status asks the Pods. The exit code is 0 in any
+state.`,
 		Example: `  c9s status
   c9s status mylab -o wide
   c9s status topo.clab.yml -w`,
@@ -49,8 +49,8 @@ code is 0 whatever the state is.`,
 	}
 	f.labRef.add(cmd)
 	fs := cmd.Flags()
-	fs.BoolVarP(&f.watch, "watch", "w", false, "go on, and print when something changes")
-	fs.BoolVar(&f.fresh, "fresh", false, "ask the Pods, even if there is a controller")
+	fs.BoolVarP(&f.watch, "watch", "w", false, "watch, and print every change")
+	fs.BoolVar(&f.fresh, "fresh", false, "ask the Pods instead of the controller")
 	fs.StringVarP(&f.output, "output", "o", "", "wide, json or yaml")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"wide", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -147,7 +147,7 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 	ready, nodes := l.Ready()
 	where := ""
 	if l.Source == "pods" {
-		where = "; asked the Pods"
+		where = "; from the Pods"
 	}
 	fmt.Fprintf(w, "lab %s (namespace %s): %s; %d of %s ready, %d of %s up%s\n\n", show.Cell(l.Name), show.Cell(l.Namespace), show.Cell(string(l.State)),
 		ready, diag.Count(nodes, "node"), up, diag.Count(links, "link"), where)
@@ -215,18 +215,18 @@ func old(seconds float64) string {
 	return fmt.Sprintf(" (%s ago)", duration.HumanDuration(time.Duration(seconds*float64(time.Second))))
 }
 
-// printLeftover tells of what removed nodes left.
+// printLeftover reports what removed nodes left.
 func printLeftover(w io.Writer, l status.Lab) {
 	for _, left := range l.Leftover {
 		name := left.Nodes
 		if name == "" {
 			name = left.Pod
 		}
-		fmt.Fprintf(w, "  %s is not in the topology any more, and still in the cluster: c9s deploy prunes it\n", show.Cell(name))
+		fmt.Fprintf(w, "  %s is no longer in the topology but still in the cluster: c9s deploy prunes it\n", show.Cell(name))
 	}
 }
 
-// printCommands tells of commands that failed or have not ended.
+// printCommands reports commands that failed or have not ended.
 func printCommands(w io.Writer, l status.Lab) {
 	for _, n := range l.Nodes {
 		for _, c := range n.Unfinished() {
@@ -316,8 +316,8 @@ func newLabs(world IO) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "only in this namespace")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machine-readable output")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "list only labs in this namespace")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

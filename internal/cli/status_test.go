@@ -39,7 +39,7 @@ func TestPrintStatus(t *testing.T) {
 		false: {
 			"lab demo (namespace ns): degraded; 1 of 3 nodes ready, 2 of 4 links up",
 			"R1 - ready 0 - - -", "R2 - degraded (12s ago) 0 - - - its sidecar is silent", "R3 - stopped 0",
-			"R9 is not in the topology any more, and still in the cluster",
+			"R9 is no longer in the topology but still in the cluster",
 			"R1:eth1 R2:eth1 up 0.84ms 0 udp impaired: from R1 loss 100%", "R2:eth1 R3:eth1 down - 0 - node R3 is stopped",
 			"R2:eth1 R4:eth1 unknown", "R2:eth1 R1:eth1 up (12s ago)",
 		},

@@ -28,7 +28,7 @@ func (f *targetFlags) connect(ctx context.Context, world IO) (*cluster.Client, e
 	c, err := cluster.Connect(ctx, cluster.Target{
 		Kubeconfig: f.kubeconfig, Context: f.context,
 		Outage: func(err error) {
-			fmt.Fprintf(world.Err, "the API server cannot be reached; trying again: %v\n", err)
+			fmt.Fprintf(world.Err, "the API server is unreachable; retrying: %v\n", err)
 		},
 	})
 	return c, fail(err)

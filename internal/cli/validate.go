@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/fetch"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/render"
-	"github.com/spf13/cobra"
 )
 
 // verdict is what validate says of one topology.
@@ -27,9 +29,9 @@ func newValidate(world IO) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "validate TOPO...",
-		Short: "Check topologies and tell everything that is wrong",
-		Long: `Validate does all that render does, and writes nothing but what it found: every
-problem at once, each with file, line and column, and what to do about it.`,
+		Short: "Check topologies and report every problem",
+		Long: `Validate does what render does, but writes no objects. It reports every problem at once,
+with file, line, column and remedy.`,
 		Example: `  c9s validate topo.clab.yml
   c9s validate labs/*.clab.yml -o json --allow-missing`,
 		ValidArgsFunction: completeTopo,
@@ -51,7 +53,7 @@ problem at once, each with file, line and column, and what to do about it.`,
 	}
 	f.topoFlags.add(cmd)
 	f.addPlanner(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json for machine-readable output")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -82,7 +84,7 @@ func (f *labFlags) validateAll(ctx context.Context, world IO, refs []string, asJ
 // too, so that the others are still checked.
 func (f *labFlags) validate(ctx context.Context, world IO, ref string, quiet bool) (verdict, error) {
 	v := verdict{Topology: fetch.Redact(ref), Kinds: map[string]int{}, Diagnostics: []diag.Diagnostic{}}
-	c, err := f.compileTopology(ctx, world, ref, compileOptions{})
+	c, err := f.compile(ctx, world, ref, pipeline.Input{})
 	if err != nil {
 		if _, isFailure := err.(failure); !isFailure {
 			return v, err
@@ -93,8 +95,8 @@ func (f *labFlags) validate(ctx context.Context, world IO, ref string, quiet boo
 		}
 		return v, nil
 	}
-	defer c.source.Close()
-	v.Topology = c.source.Name
+	defer c.Close()
+	v.Topology = c.Source.Name
 	diags := c.Diags
 	if c.Lab != nil {
 		v.Lab, v.Nodes, v.Links = c.Lab.Name, len(c.Lab.Nodes), len(c.Lab.Links)

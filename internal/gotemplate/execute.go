@@ -29,14 +29,14 @@ func Execute(ctx context.Context, tmpl *template.Template, data any) ([]byte, er
 }
 
 // Within calls f, and returns without it when ctx ends or 30 seconds are over. A template
-// cannot be interrupted: a loop that neither writes nor calls anything goes on behind
+// cannot be interrupted: a loop that neither writes nor calls anything continues behind
 // the back of who called, until the program ends.
 func Within[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
 	return within(ctx, maxTime, f)
 }
 
 func within[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it runs for more than %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it ran for more than %s", limit))
 	defer cancel()
 	type result struct {
 		out T
@@ -64,7 +64,7 @@ func Inline(ctx context.Context, tmpl *template.Template, data any) ([]byte, err
 	return out.text.Bytes(), err
 }
 
-// limitedBuffer refuses to grow past MaxText, and to go on after ctx.
+// limitedBuffer rejects to grow past MaxText, and to continue after ctx.
 type limitedBuffer struct {
 	ctx  context.Context
 	text bytes.Buffer
@@ -104,7 +104,7 @@ func sprint(args []any, f func(...any) string) (string, error) {
 	return Short(f(args...))
 }
 
-// Short refuses a text of more than MaxValue bytes.
+// Short rejects a text of more than MaxValue bytes.
 func Short(text string) (string, error) {
 	if len(text) > MaxValue {
 		return "", ErrTooLong()
@@ -113,9 +113,9 @@ func Short(text string) (string, error) {
 }
 
 // ErrTooLong returns the error for a text of more than MaxValue bytes.
-func ErrTooLong() error { return fmt.Errorf("a text has more than %d bytes", MaxValue) }
+func ErrTooLong() error { return fmt.Errorf("a string has more than %d bytes", MaxValue) }
 
-// Fits refuses values that are small in memory and huge when they are written, as lists
+// Fits rejects values that are small in memory and huge when they are written, as lists
 // of one and the same list.
 func Fits(values ...any) error {
 	m := measure{parts: MaxParts, bytes: MaxValue}

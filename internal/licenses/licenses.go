@@ -1,5 +1,5 @@
 // Package licenses collects what the licences of linked code ask for: their texts, and
-// the notices beside them. What is linked is read from the module graph.
+// the notices next to them. What is linked is read from the module graph.
 package licenses
 
 import (

@@ -18,11 +18,11 @@ import (
 type Claim[V comparable] struct {
 	// Owner is unique in the pool ("r1", "r1:eth1 r2:eth1").
 	Owner string
-	// Want is a value that the user wrote; Has tells that there is one.
+	// Want is a value that the user wrote; Has reports whether there is one.
 	Want V
 	Has  bool
 	// Prefer is a first choice in place of the hash, given if it is free;
-	// HasPrefer tells that there is one.
+	// HasPrefer reports whether there is one.
 	Prefer    V
 	HasPrefer bool
 	Pos       diag.Pos
@@ -48,13 +48,13 @@ type Pool[V comparable] struct {
 type Result[V comparable] struct {
 	// Values by owner.
 	Values map[string]V
-	// Released are earlier values whose owner is gone and which nobody took.
+	// Released are earlier values whose owner no longer exists and which nobody took.
 	Released map[string]V
 }
 
 // Allocate serves claims in this order: values that users wrote, values that
 // owners had before (previous), and then first choices by hash in the order of
-// the claims. With retain, values whose owner is gone stay taken for as long as
+// the claims. With retain, values whose owner no longer exists stay taken for as long as
 // others are free. Duplicates, values outside the pool and exhaustion are errors
 // in diags.
 func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V, retain bool, diags *diag.List) Result[V] {
@@ -96,12 +96,12 @@ func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V,
 			i, ok = free(p, c, taken)
 		}
 		if !ok {
-			hint := "make the lab smaller"
+			hint := "use fewer nodes or links"
 			if p.Larger != "" {
 				hint = p.Larger + ", or " + hint
 			}
 			diags.Errorf(CodeExhausted, c.Pos, hint,
-				"the pool of %s has %d to give, and the lab needs more", p.Name, p.toGive())
+				"the pool of %s has room for %d, and the lab needs more", p.Name, p.toGive())
 			return r
 		}
 		taken[i], r.Values[c.Owner] = c.Owner, p.At(i)
@@ -123,8 +123,8 @@ func (p Pool[V]) toGive() uint64 {
 // claimWritten serves a claim with a value that the user wrote.
 func claimWritten[V comparable](p Pool[V], c Claim[V], taken map[uint64]string, wanted map[V]Claim[V], values map[string]V, diags *diag.List) {
 	if other, dup := wanted[c.Want]; dup {
-		diags.Errorf(CodeDuplicate, c.Pos, "give each its own, or leave one out to have it chosen",
-			"%s and %s both ask for %v (the other is at %s)", other.Owner, c.Owner, c.Want, other.Pos)
+		diags.Errorf(CodeDuplicate, c.Pos, "give each its own value, or omit one to have it allocated",
+			"%s and %s both request %v (the other one is at %s)", other.Owner, c.Owner, c.Want, other.Pos)
 		return
 	}
 	wanted[c.Want] = c
@@ -163,7 +163,7 @@ func holdBack[V comparable](p Pool[V], previous map[string]V, owners map[string]
 		return 1
 	})
 	for _, h := range held {
-		taken[h.index] = fmt.Sprintf("(kept for %s)", h.owner)
+		taken[h.index] = fmt.Sprintf("(retained for %s)", h.owner)
 		released[h.owner] = p.At(h.index)
 	}
 	return held

@@ -10,7 +10,7 @@ import (
 // IPv6 subnet has more than anybody needs.
 const maxHosts = 1 << 24
 
-// Addresses is the pool of host addresses in within, which lies in subnet: not
+// Addresses is the pool of host addresses in within, which is in subnet: not
 // the network address, not an IPv4 broadcast address. gateway is reserved.
 func Addresses(name string, subnet, within netip.Prefix, gateway netip.Addr) Pool[netip.Addr] {
 	if !within.IsValid() {

@@ -55,7 +55,7 @@ func (c *checker) selectorTerm(term corev1.NodeSelectorTerm) {
 		case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
 			legal = len(e.Values) == 1
 		default:
-			c.errorf(CodeSelector, "the operator %q of a node affinity is none of In, NotIn, Exists, DoesNotExist, Gt and Lt", e.Operator)
+			c.errorf(CodeSelector, "the operator %q of a node affinity is not In, NotIn, Exists, DoesNotExist, Gt or Lt", e.Operator)
 			continue
 		}
 		if !legal {

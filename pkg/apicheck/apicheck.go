@@ -72,7 +72,7 @@ func (c *checker) object(o *manifest.Object) {
 	c.metadata(meta.GetLabels(), meta.GetAnnotations())
 	c.size(o)
 	if first := c.index[keyOf(o)]; first != o {
-		c.errorf(CodeDuplicate, "there is another one from %s", first.Source)
+		c.errorf(CodeDuplicate, "it is already defined at %s", first.Source)
 	}
 	switch obj := o.Object.(type) {
 	case *appsv1.Deployment:
@@ -95,7 +95,7 @@ func (c *checker) object(o *manifest.Object) {
 		c.service(obj)
 	case *corev1.PersistentVolumeClaim:
 		if size := obj.Spec.Resources.Requests[corev1.ResourceStorage]; size.Sign() <= 0 {
-			c.errorf(CodeResources, "a claim asks for more than nothing")
+			c.errorf(CodeResources, "a claim must request storage")
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (c *checker) metadata(labels, annotations map[string]string) {
 		}
 	}
 	if size > maxAnnotations {
-		c.errorf(CodeLabel, "the annotations have %d bytes; the API takes %d", size, maxAnnotations)
+		c.errorf(CodeLabel, "the annotations have %d bytes; the limit is %d", size, maxAnnotations)
 	}
 }
 
@@ -152,8 +152,8 @@ func (c *checker) size(o *manifest.Object) {
 	case err != nil:
 		c.errorf(CodeEncode, "%v", err)
 	case len(data) >= maxObject:
-		c.diags.Errorf(CodeSize, c.pos, "make the files smaller, or put them into the image or on a volume",
-			"%s: it has %d bytes; the API takes less than %d", c.what, len(data), maxObject)
+		c.diags.Errorf(CodeSize, c.pos, "use smaller files, or put them in the image or on a volume",
+			"%s: it has %d bytes; the limit is %d", c.what, len(data), maxObject)
 	case len(data) > clientApply:
 		c.diags.Warnf(CodeApplySize, c.pos, "apply it with c9s deploy or with kubectl apply --server-side",
 			"%s: it has %d bytes, too many for kubectl apply, which copies it into an annotation", c.what, len(data))
@@ -184,10 +184,10 @@ func (c *checker) service(s *corev1.Service) {
 		c.portName(port.Name, len(s.Spec.Ports) > 1, validation.IsDNS1123Label)
 		c.portNumber(port.Port, protocol)
 		if names[port.Name] {
-			c.errorf(CodePort, "the port name %q is there twice", port.Name)
+			c.errorf(CodePort, "the port name %q occurs twice", port.Name)
 		}
 		if key := (number{protocol, port.Port}); numbers[key] {
-			c.errorf(CodePort, "the port %d/%s is there twice", port.Port, protocol)
+			c.errorf(CodePort, "the port %d/%s occurs twice", port.Port, protocol)
 		} else {
 			numbers[key] = true
 		}
@@ -215,6 +215,6 @@ func (c *checker) portNumber(port int32, protocol corev1.Protocol) {
 	switch protocol {
 	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
 	default:
-		c.errorf(CodePort, "the protocol %q of port %d is none of TCP, UDP and SCTP", protocol, port)
+		c.errorf(CodePort, "the protocol %q of port %d is not TCP, UDP or SCTP", protocol, port)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// container checks one container of a Pod. once tells that it is an init
+// container checks one container of a Pod. once reports whether it is an init
 // container that ends, which has no probes and no lifecycle.
 func (c *checker) container(k *corev1.Container, volumes map[string]bool, once bool) {
 	for _, why := range validation.IsDNS1123Label(k.Name) {
@@ -22,7 +22,7 @@ func (c *checker) container(k *corev1.Container, volumes map[string]bool, once b
 	switch k.ImagePullPolicy {
 	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
 	default:
-		c.errorf(CodeImage, "the pull policy %q is none of Always, IfNotPresent and Never", k.ImagePullPolicy)
+		c.errorf(CodeImage, "the pull policy %q is not Always, IfNotPresent or Never", k.ImagePullPolicy)
 	}
 	for _, env := range k.Env {
 		for _, why := range validation.IsRelaxedEnvVarName(env.Name) {
@@ -40,12 +40,12 @@ func (c *checker) container(k *corev1.Container, volumes map[string]bool, once b
 			continue
 		}
 		if once {
-			c.errorf(CodeProbe, "an init container that ends has no %s probe", name)
+			c.errorf(CodeProbe, "an init container that exits cannot have a %s probe", name)
 		}
 		c.probe(name, probe)
 	}
 	if s := k.SecurityContext; s != nil && s.Privileged != nil && *s.Privileged && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation {
-		c.errorf(CodeSecurityOpt, "a privileged container cannot be kept from escalating its privileges")
+		c.errorf(CodeSecurityOpt, "a privileged container cannot disallow privilege escalation")
 	}
 }
 
@@ -59,7 +59,7 @@ func (c *checker) mounts(k *corev1.Container, volumes map[string]bool) {
 			c.errorf(CodeMountPath, "the mount path %q is not absolute, is the root, or has a colon", m.MountPath)
 		}
 		if clean := path.Clean(m.MountPath); paths[clean] {
-			c.errorf(CodeMountPath, "the mount path %q is there twice", m.MountPath)
+			c.errorf(CodeMountPath, "the mount path %q occurs twice", m.MountPath)
 		} else {
 			paths[clean] = true
 		}
@@ -79,7 +79,7 @@ func (c *checker) containerPorts(k *corev1.Container) {
 		}
 		c.portNumber(port.ContainerPort, protocol)
 		if port.Name != "" && names[port.Name] {
-			c.errorf(CodePort, "the port name %q is there twice", port.Name)
+			c.errorf(CodePort, "the port name %q occurs twice", port.Name)
 		}
 		names[port.Name] = true
 	}
@@ -108,7 +108,7 @@ func (c *checker) resources(r *corev1.ResourceRequirements) {
 			c.errorf(CodeResources, "the request of %s is negative", name)
 		}
 		if limit, ok := r.Limits[name]; ok && request.Cmp(limit) > 0 {
-			c.errorf(CodeResources, "%s is requested above its limit: %s, %s", name, request.String(), limit.String())
+			c.errorf(CodeResources, "the request of %s exceeds its limit: %s, %s", name, request.String(), limit.String())
 		}
 	}
 }
@@ -118,16 +118,16 @@ func (c *checker) resourceName(name corev1.ResourceName, quantity resource.Quant
 	case !extended(name):
 		if !slices.Contains([]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}, name) &&
 			!strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
-			c.errorf(CodeResources, "the resource %q is none of cpu, memory, ephemeral-storage and hugepages-*, and has no domain", name)
+			c.errorf(CodeResources, "the resource %q is not cpu, memory, ephemeral-storage or hugepages-*, and has no domain", name)
 		}
 	case len(validation.IsQualifiedName(string(name))) > 0:
 		c.errorf(CodeResources, "the name of the resource %q is not legal", name)
 	case quantity.MilliValue()%1000 != 0:
-		c.errorf(CodeResources, "of the resource %s there are whole ones only, not %s", name, quantity.String())
+		c.errorf(CodeResources, "the resource %s must be a whole number, not %s", name, quantity.String())
 	}
 }
 
-// extended tells a resource of a device plugin from Kubernetes' own.
+// extended says a resource of a device plugin from Kubernetes' own.
 func extended(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
 func (c *checker) probe(name string, p *corev1.Probe) {
@@ -138,7 +138,7 @@ func (c *checker) probe(name string, p *corev1.Probe) {
 		}
 	}
 	if handlers != 1 {
-		c.errorf(CodeProbe, "the %s probe has %d handlers; it has exactly one", name, handlers)
+		c.errorf(CodeProbe, "the %s probe has %d handlers; it must have exactly one", name, handlers)
 	}
 	if p.Exec != nil && len(p.Exec.Command) == 0 {
 		c.errorf(CodeProbe, "the %s probe has an empty command", name)
@@ -147,6 +147,6 @@ func (c *checker) probe(name string, p *corev1.Probe) {
 		c.errorf(CodeProbe, "the %s probe has a negative number", name)
 	}
 	if name != "readiness" && p.SuccessThreshold > 1 {
-		c.errorf(CodeProbe, "the %s probe's successThreshold is 1 or nothing", name)
+		c.errorf(CodeProbe, "the successThreshold of the %s probe must be 1", name)
 	}
 }

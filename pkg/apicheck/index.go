@@ -43,7 +43,7 @@ func (x objectIndex) has(kind, namespace, name string) bool {
 	return x[objectKey{kind: kind, namespace: namespace, name: name}] != nil
 }
 
-// hasAccount tells whether a ServiceAccount is there; every namespace has the
+// hasAccount reports whether a ServiceAccount is there; every namespace has the
 // one called default.
 func (x objectIndex) hasAccount(namespace, name string) bool {
 	return name == "" || name == "default" || x.has("ServiceAccount", namespace, name)
@@ -99,7 +99,7 @@ func (k known) legalImage(ref string) bool {
 	return legal
 }
 
-// LegalImage tells whether an image is a reference that a runtime can parse.
+// LegalImage reports whether an image is a reference that a runtime can parse.
 func LegalImage(ref string) bool {
 	_, err := name.ParseReference(ref)
 	return err == nil
@@ -110,7 +110,7 @@ func imageHint(ref string) string {
 	if strings.Contains(ref, "$") {
 		return "set the environment variable, or give it a default: ${NAME:-value}"
 	}
-	return "write it as [registry/]name[:tag], the name in lower case; --map-image puts another in its place"
+	return "write [registry/]name[:tag] with the name in lower case, or replace it with --map-image"
 }
 
 func (k known) legalKey(key string) bool {

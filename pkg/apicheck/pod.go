@@ -49,7 +49,7 @@ func (c *checker) podSpec(namespace string, spec *corev1.PodSpec) {
 	for i, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 		c.what = pod + ", container " + container.Name
 		if names[container.Name] {
-			c.errorf(CodeContainerName, "the name is there twice")
+			c.errorf(CodeContainerName, "the name occurs twice")
 		}
 		names[container.Name] = true
 		init := i < len(spec.InitContainers)
@@ -68,10 +68,10 @@ func (c *checker) dns(spec *corev1.PodSpec) {
 		return
 	}
 	if len(spec.DNSConfig.Nameservers) > 3 {
-		c.errorf(CodeReference, "there are %d nameservers; a Pod has 3 at most", len(spec.DNSConfig.Nameservers))
+		c.errorf(CodeReference, "there are %d nameservers; a Pod can have 3", len(spec.DNSConfig.Nameservers))
 	}
 	if len(spec.DNSConfig.Searches) > 32 {
-		c.errorf(CodeReference, "there are %d search domains; a Pod has 32 at most", len(spec.DNSConfig.Searches))
+		c.errorf(CodeReference, "there are %d search domains; a Pod can have 32", len(spec.DNSConfig.Searches))
 	}
 	for _, search := range spec.DNSConfig.Searches {
 		if search == "." {
@@ -96,7 +96,7 @@ func (c *checker) volumes(namespace string, volumes []corev1.Volume) map[string]
 			c.errorf(CodeVolume, "the volume name %q is not legal: %s", v.Name, why)
 		}
 		if names[v.Name] {
-			c.errorf(CodeVolume, "the volume %q is there twice", v.Name)
+			c.errorf(CodeVolume, "the volume %q is defined twice", v.Name)
 		}
 		names[v.Name] = true
 		switch {
@@ -143,7 +143,7 @@ func (c *checker) projected(namespace string, v corev1.Volume) {
 	}
 }
 
-// source tells of an object that a volume refers to and that is not there.
+// source reports an object that a volume refers to and that does not exist.
 func (c *checker) source(kind, namespace, name string, optional *bool, items []corev1.KeyToPath) {
 	if optional != nil && *optional {
 		return

@@ -29,7 +29,7 @@ func FindSource(dir string) (string, error) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%s is not in a checkout of c9s, which the image is built from: call it there or name one with --source", dir)
+			return "", fmt.Errorf("%s is not a checkout of c9s, from which the image is built: run the command in one, or name one with --source", dir)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func FindSource(dir string) (string, error) {
 // programs link.
 const licensesFile = "LICENSES"
 
-// Compile builds the image's programs for a platform into dir, and their licences beside
+// Compile builds the image's programs for a platform into dir, and their licences next to
 // them. It needs Go in PATH. Nothing of the machine (paths, dates, the state of Git) gets into them.
 func Compile(ctx context.Context, source, version string, platform v1.Platform, dir string) ([]Binary, error) {
 	var out []Binary

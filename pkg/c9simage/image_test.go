@@ -19,7 +19,7 @@ var (
 	arm64 = v1.Platform{OS: "linux", Architecture: "arm64"}
 )
 
-// programs are small stand-ins for a platform's programs, on disk anew each time.
+// programs are small stand-ins for a platform's programs, on disk again each time.
 func programs(t *testing.T, text string) []Binary {
 	t.Helper()
 	dir := t.TempDir()
@@ -197,7 +197,7 @@ func TestWriteLayoutLeavesOthersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := WriteLayout(dir, index(t, "1.0", ""), "c9s:dev")
-	if err == nil || !strings.Contains(err.Error(), "is not empty and no OCI layout") {
+	if err == nil || !strings.Contains(err.Error(), "is neither empty nor an OCI layout") {
 		t.Errorf("got %v", err)
 	}
 	entries, err := os.ReadDir(dir)

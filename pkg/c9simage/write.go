@@ -35,8 +35,8 @@ func WriteLayout(dir string, index v1.ImageIndex, reference string) error {
 	return path.AppendIndex(index, layout.WithAnnotations(map[string]string{refAnnotation: reference}))
 }
 
-// layoutFolder refuses a folder with anything else in it, and empties one with a
-// layout, whose old blobs would stay for ever.
+// layoutFolder rejects a folder with anything else in it, and empties one with a
+// layout, whose old blobs would stay forever.
 func layoutFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -46,7 +46,7 @@ func layoutFolder(dir string) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "oci-layout")); err != nil {
-		return fmt.Errorf("%s is not empty and no OCI layout: choose another folder", dir)
+		return fmt.Errorf("%s is neither empty nor an OCI layout: choose another folder", dir)
 	}
 	for _, name := range []string{"blobs", "index.json", "oci-layout"} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {

@@ -28,11 +28,11 @@ type claimTimes struct{ renew, expire time.Duration }
 
 var defaultClaimTimes = claimTimes{renew: 5 * time.Second, expire: 20 * time.Second}
 
-// ErrClaimed is the error where another client changes the lab at present.
-var ErrClaimed = errors.New("another client changes the lab at present")
+// ErrClaimed is the error where another client is changing the lab.
+var ErrClaimed = errors.New("another client is changing the lab")
 
 // errClaimLost is the cause of the end of a context whose claim another client took.
-var errClaimLost = errors.New("another client took over the lab, since this one did not reach the API server in time")
+var errClaimLost = errors.New("another client took over the lab, because this one did not reach the API server in time")
 
 // Claim is the right to change a lab, which one client has at a time.
 type Claim struct {
@@ -83,7 +83,7 @@ func newLease(l *Lab, verb string) *coordinationv1.Lease {
 	}
 }
 
-// holder is unique to this run, and tells people who it is.
+// holder is unique to this run, and says people who it is.
 func holder(verb string) string {
 	name := "somebody"
 	if u, err := user.Current(); err == nil {
@@ -120,7 +120,7 @@ func (c *Claim) take(ctx context.Context, wanted *coordinationv1.Lease, waiting 
 				waiting(identity(live))
 			}
 		case seen.UID != live.UID || seen.ResourceVersion != live.ResourceVersion:
-			return nil, fmt.Errorf("%w: %s since %s; try again when that has ended", ErrClaimed, identity(live), acquired(live))
+			return nil, fmt.Errorf("%w: %s since %s; try again when it has finished", ErrClaimed, identity(live), acquired(live))
 		case time.Since(since) >= c.times.expire:
 			taken := wanted.DeepCopy()
 			taken.ResourceVersion, taken.UID = live.ResourceVersion, live.UID

@@ -49,7 +49,7 @@ type Client struct {
 const connectTimeout = 15 * time.Second
 
 // Connect reads the kubeconfig and asks the API server for its version, so that
-// what is wrong with either is told before anything is done.
+// what is wrong with either is reported before anything is done.
 func Connect(ctx context.Context, t Target) (*Client, error) {
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.Context = &t.Kubeconfig, &t.Context
@@ -104,9 +104,9 @@ func complete(raw clientcmdapi.Config, name string) error {
 	}
 	context, ok := raw.Contexts[name]
 	if !ok || raw.Clusters[context.Cluster] != nil {
-		return nil // what else is wrong is told by client-go
+		return nil // what else is wrong is reported by client-go
 	}
-	return fmt.Errorf("reading the kubeconfig: context %q names the cluster %q, which the file does not have", name, context.Cluster)
+	return fmt.Errorf("reading the kubeconfig: context %q names the cluster %q, which the file does not define", name, context.Cluster)
 }
 
 func notConfigured(err error) error {
@@ -125,9 +125,9 @@ func (c *Client) reachable(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the API server at %s does not know you (context %q): log in again", c.Config.Host, c.Context)
+		return fmt.Errorf("the API server at %s rejected your credentials (context %q): log in again", c.Config.Host, c.Context)
 	case errors.As(err, &op), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the API server at %s (context %q) cannot be reached: %w", c.Config.Host, c.Context, err)
+		return fmt.Errorf("the API server at %s (context %q) is unreachable: %w", c.Config.Host, c.Context, err)
 	default:
 		return fmt.Errorf("asking the API server at %s (context %q): %w", c.Config.Host, c.Context, err)
 	}

@@ -31,7 +31,7 @@ func (c *Client) Unfinished(ctx context.Context, l Found) ([]status.Node, error)
 	return out, nil
 }
 
-// runsCommands tells whether a container of the Pod starts the exec helper.
+// runsCommands reports whether a container of the Pod starts the exec helper.
 func runsCommands(pod *corev1.Pod) bool {
 	for i := range pod.Spec.Containers {
 		if l := pod.Spec.Containers[i].Lifecycle; l != nil && l.PostStart != nil {

@@ -50,8 +50,8 @@ func TestConnect(t *testing.T) {
 		"empty":           {"", "", "set KUBECONFIG or --kubeconfig"},
 		"no YAML":         {"{", "", "reading the kubeconfig"},
 		"no such context": {kubeconfig(apiServer(t, http.StatusOK)), "there", `context "there" does not exist`},
-		"unreachable":     {kubeconfig(gone(t)), "", `(context "here") cannot be reached`},
-		"unknown user":    {kubeconfig(apiServer(t, http.StatusUnauthorized)), "", `does not know you (context "here"): log in again`},
+		"unreachable":     {kubeconfig(gone(t)), "", `(context "here") is unreachable`},
+		"unknown user":    {kubeconfig(apiServer(t, http.StatusUnauthorized)), "", `rejected your credentials (context "here"): log in again`},
 		"something else":  {kubeconfig(apiServer(t, http.StatusBadGateway)), "", "asking the API server at"},
 	} {
 		t.Run(name, func(t *testing.T) {

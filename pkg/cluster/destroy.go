@@ -21,24 +21,24 @@ import (
 	"github.com/c9s-lab/c9s/pkg/rights"
 )
 
-// DestroyOptions are Destroy's.
+// DestroyOptions are the options of Destroy.
 type DestroyOptions struct {
 	// KeepData leaves PersistentVolumeClaims, and with them the namespace and the
 	// allocations, so that the next deploy finds its devices' data.
 	KeepData bool
-	// Graceful gives devices the time that their Pods have to end by themselves;
+	// Graceful gives devices the grace period of their Pods;
 	// otherwise it is killAfter.
 	Graceful bool
-	// Wait waits until everything is gone.
+	// Wait waits until everything has been deleted.
 	Wait bool
 	Tell func(Change)
-	// Waiting is called where another client may be changing the lab (Claim).
+	// Waiting is called if another client may be changing the lab (Claim).
 	Waiting func(holder string)
 }
 
-// killAfter is how long a device has to end by itself where nobody asked for more, in
-// seconds. With none at all the API server forgets a Pod before its worker has
-// ended it.
+// killAfter is the default grace period of a device in
+// seconds. With 0, the API server forgets a Pod before its worker has
+// stopped it.
 const killAfter = 1
 
 // kept with the data: what the next deploy reads back.
@@ -47,11 +47,11 @@ func kept(kind, name string) bool {
 		kind == "ConfigMap" && strings.HasPrefix(name, contract.AllocationsName(0))
 }
 
-// What a lab has in a cluster, in the order in which it is removed: what runs, each
-// before what it makes, so that nothing starts anew (the garbage collector, which
-// would see to that too, has 20 requests a second for the whole cluster); then what
-// Pods use. A lab is found by its ConfigMaps: they are last, so that a destroy that
-// was interrupted can be repeated.
+// The kinds of a lab's objects, in the order of deletion: what runs, each
+// before what it creates, so that nothing is recreated (the garbage collector
+// would do the same at 20 requests per second for the whole cluster); then what
+// Pods use. ConfigMaps identify a lab. They come last, so that an interrupted destroy
+// can be repeated.
 var (
 	running    = []string{"Deployment", "ReplicaSet", "Pod"}
 	belongings = []string{"Service", "NetworkPolicy", "RoleBinding", "Role", "ServiceAccount", "Secret", "PersistentVolumeClaim", "ConfigMap"}
@@ -70,13 +70,13 @@ type destruction struct {
 	client *Client
 	meta   metadata.Interface
 	lab    *Lab
-	// patience is how long nothing may happen.
+	// patience is how long to wait without progress.
 	patience time.Duration
 	DestroyOptions
 }
 
-// Destroy removes a lab's objects, however they were applied, and its namespace
-// where the lab made it and nobody else has anything in it.
+// Destroy deletes the objects of a lab, no matter how they were applied, and its namespace
+// if the lab created it and it contains nothing else.
 func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOptions) error {
 	client, err := metadata.NewForConfig(c.Config)
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 	return ClaimLost(claimed, d.run(ctx, claimed, claim.Release))
 }
 
-// run destroys in the context of the claim, which is released once the namespace is on
-// its way out: the Lease goes with it.
+// run destroys in the context of the claim. The claim is released once the namespace is
+// being deleted, which deletes the Lease.
 func (d *destruction) run(ctx, claimed context.Context, release func()) error {
 	if err := d.remove(claimed, running); err != nil {
 		return err
@@ -103,8 +103,8 @@ func (d *destruction) run(ctx, claimed context.Context, release func()) error {
 	if _, err := d.client.DropInventory(claimed, d.lab); err != nil {
 		return err
 	}
-	// Kubernetes lets a namespace be for five seconds before it looks at what is in it:
-	// those are the Pods' to end in.
+	// Kubernetes waits five seconds before it looks at the contents of a terminating namespace,
+	// which gives the Pods time to stop.
 	whole := false
 	if !d.KeepData {
 		var err error
@@ -132,21 +132,21 @@ func (d *destruction) run(ctx, claimed context.Context, release func()) error {
 	return stuck
 }
 
-// restoreLevel takes back the Pod Security level that a deploy set on the namespace.
+// restoreLevel restores the Pod Security level of the namespace from before the deploy.
 func (d *destruction) restoreLevel(ctx context.Context) error {
 	switch restored, err := d.client.restoreLevel(ctx, d.lab); {
 	case apierrors.IsForbidden(err):
 		d.tell(Change{Action: "kept", Object: fmt.Sprintf("label %s of namespace %s, which a deploy set (you may not patch the namespace)", podSecurity, d.lab.Namespace)})
 	case err != nil:
-		return fmt.Errorf("taking back the Pod Security level of namespace %s: %w", d.lab.Namespace, err)
+		return fmt.Errorf("restoring the Pod Security level of namespace %s: %w", d.lab.Namespace, err)
 	case restored:
 		d.tell(Change{Action: "removed", Object: fmt.Sprintf("label %s=%s from namespace %s, which a deploy set", podSecurity, privileged, d.lab.Namespace)})
 	}
 	return nil
 }
 
-// find lists the lab's objects of a kind that are to go, and those of them that are not
-// going yet.
+// find lists the lab's objects of a kind that must be deleted, and those that are not
+// terminating yet.
 func (d *destruction) find(ctx context.Context, kind string) (going, there []*metav1.PartialObjectMetadata, err error) {
 	list, err := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labSelector(d.lab.Name)})
 	if err != nil {
@@ -158,19 +158,19 @@ func (d *destruction) find(ctx context.Context, kind string) (going, there []*me
 			continue
 		}
 		there = append(there, live)
-		if live.DeletionTimestamp == nil || d.hurries(kind, live) {
+		if live.DeletionTimestamp == nil || d.graceTooLong(kind, live) {
 			going = append(going, live)
 		}
 	}
 	return going, there, nil
 }
 
-// hurries tells that a Pod that is going has more time than it is to have.
-func (d *destruction) hurries(kind string, live *metav1.PartialObjectMetadata) bool {
+// graceTooLong reports whether a terminating Pod has a longer grace period than wanted.
+func (d *destruction) graceTooLong(kind string, live *metav1.PartialObjectMetadata) bool {
 	return kind == "Pod" && !d.Graceful && live.DeletionGracePeriodSeconds != nil && *live.DeletionGracePeriodSeconds > killAfter
 }
 
-// remove deletes all of the lab that is of some kinds.
+// remove deletes the lab's objects of the given kinds.
 func (d *destruction) remove(ctx context.Context, kinds []string) error {
 	var errs []error
 	for _, kind := range kinds {
@@ -183,7 +183,7 @@ func (d *destruction) remove(ctx context.Context, kinds []string) error {
 		case derived(kind):
 			continue
 		case optional(kind):
-			d.tell(Change{Action: "kept", Object: removed[kind].Resource + ", if there are any: you may not see them (the controller's; --no-controller does without)"})
+			d.tell(Change{Action: "kept", Object: removed[kind].Resource + ", if any: you may not list them (they belong to the controller; use --no-controller to avoid them)"})
 			continue
 		}
 		errs = append(errs, err)
@@ -191,15 +191,15 @@ func (d *destruction) remove(ctx context.Context, kinds []string) error {
 	return errors.Join(errs...)
 }
 
-// derived tells that Kubernetes makes objects of a kind for others, and removes them
-// after those, so that who may not do it only waits longer.
+// derived reports whether Kubernetes creates objects of a kind for others, and deletes them
+// after those. A user without the right to delete them only waits longer.
 func derived(kind string) bool { return kind == "ReplicaSet" || kind == "Pod" }
 
-// optional tells that a lab may do without a kind, which users of one namespace may
-// often not see: those of the controller's rights.
+// optional reports whether a lab can exist without a kind that users of one namespace
+// often may not list: the Roles of the controller.
 func optional(kind string) bool { return kind == "Role" || kind == "RoleBinding" }
 
-// removeAll deletes objects of one kind. What is gone already is no error.
+// removeAll deletes objects of one kind. Objects that no longer exist are not an error.
 func (d *destruction) removeAll(ctx context.Context, kind string, going []*metav1.PartialObjectMetadata) error {
 	resource := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace)
 	background := metav1.DeletePropagationBackground
@@ -237,12 +237,12 @@ func (d *destruction) tell(c Change) {
 	}
 }
 
-// patience is how long a Pod may take to end after its grace, or after the last other
-// one: that of a worker which does not answer never ends by itself.
+// patience is how long a Pod may take to stop after its grace period, or after the last other
+// one. A Pod on a worker that does not answer never stops.
 const patience = 45 * time.Second
 
-// podsGone waits until no Pod of the lab is left, or those that are left will not end.
-// One that a controller made before it heard of the lab's end is removed too.
+// podsGone waits until no Pod of the lab is left, or the rest will not stop.
+// It also deletes Pods that a controller created in the meantime.
 func (d *destruction) podsGone(ctx context.Context) error {
 	var since time.Time // there were as many
 	for before := -1; ; {
@@ -266,12 +266,12 @@ func (d *destruction) podsGone(ctx context.Context) error {
 		select {
 		case <-time.After(max(200*time.Millisecond, 2*time.Since(began))):
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the end of %d Pods: %w", len(there), ctx.Err())
+			return fmt.Errorf("waiting for the deletion of %d Pods: %w", len(there), ctx.Err())
 		}
 	}
 }
 
-// grace is the longest that one of some Pods has to end by itself.
+// grace returns the longest grace period of some Pods.
 func grace(pods []*metav1.PartialObjectMetadata) time.Duration {
 	var longest int64
 	for _, p := range pods {
@@ -282,22 +282,22 @@ func grace(pods []*metav1.PartialObjectMetadata) time.Duration {
 	return time.Duration(longest) * time.Second
 }
 
-// lost names the Pods that do not end, and where they are.
+// lost names the Pods that do not stop, and their workers.
 func (d *destruction) lost(ctx context.Context) error {
 	list, err := d.client.Typed.CoreV1().Pods(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelLab + "=" + contract.LabelValue(d.lab.Name)})
 	if err != nil {
-		return fmt.Errorf("some Pods do not end, and cannot be named: %w", err)
+		return fmt.Errorf("some Pods do not stop, and cannot be listed: %w", err)
 	}
 	var names []string
 	for i := range list.Items {
 		p := &list.Items[i]
 		names = append(names, fmt.Sprintf("%s on worker %s", p.Name, p.Spec.NodeName))
 	}
-	return fmt.Errorf("some Pods do not end, as on a worker that does not answer: %s; they go when it is back or removed (kubectl delete node), or at once with kubectl delete pod -n %s --force", strings.Join(names, ", "), d.lab.Namespace)
+	return fmt.Errorf("some Pods do not stop, for example on a worker that does not answer: %s; they are deleted when the worker returns or is removed (kubectl delete node), or at once with kubectl delete pod -n %s --force", strings.Join(names, ", "), d.lab.Namespace)
 }
 
-// removeNamespace removes a namespace that the lab's deploy made, and so all that is
-// left of the lab, if nothing of anybody else is in it. It tells whether it did.
+// removeNamespace deletes the namespace, and with it the rest of the lab,
+// if deploy created it and it contains nothing else. It reports whether it did.
 func (d *destruction) removeNamespace(ctx context.Context) (bool, error) {
 	namespaces := d.client.Typed.CoreV1().Namespaces()
 	ns, err := namespaces.Get(ctx, d.lab.Namespace, metav1.GetOptions{})
@@ -310,7 +310,7 @@ func (d *destruction) removeNamespace(ctx context.Context) (bool, error) {
 	if !owns(d.lab, ns) {
 		return false, nil
 	}
-	if ns.DeletionTimestamp != nil { // by a destroy that was interrupted
+	if ns.DeletionTimestamp != nil { // by an interrupted destroy
 		return true, nil
 	}
 	mine, busy, err := d.inNamespace(ctx)
@@ -352,12 +352,12 @@ func (d *destruction) namespaceGone(ctx context.Context) error {
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the end of namespace %s%s: %w", d.lab.Namespace, left, ctx.Err())
+			return fmt.Errorf("waiting for the deletion of namespace %s%s: %w", d.lab.Namespace, left, ctx.Err())
 		}
 	}
 }
 
-// leftIn is what Kubernetes says of why a namespace does not go.
+// leftIn returns Kubernetes' reason why a namespace is still terminating.
 func leftIn(ns *corev1.Namespace) string {
 	var out string
 	for _, c := range ns.Status.Conditions {
@@ -368,12 +368,12 @@ func leftIn(ns *corev1.Namespace) string {
 	return out
 }
 
-// inNamespace lists what is left of the lab in its namespace, or says why the
-// namespace is not the lab's alone: it looks at whatever the cluster serves.
+// inNamespace lists the remaining objects of the lab in its namespace, or returns why the
+// namespace contains other objects. It checks every resource that the cluster serves.
 func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy string, err error) {
 	served, err := discovery.ServerPreferredNamespacedResources(d.client.Typed.Discovery())
 	if err != nil {
-		return nil, fmt.Sprintf("not all that it may hold can be seen: %v", err), nil
+		return nil, fmt.Sprintf("its contents cannot all be listed: %v", err), nil
 	}
 	resources := listable(served)
 	lists := make([]*metav1.PartialObjectMetadataList, len(resources))
@@ -384,7 +384,7 @@ func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy stri
 	for i, r := range resources {
 		switch err := errs[i]; {
 		case apierrors.IsForbidden(err):
-			return nil, "you may not see whether it holds a " + r.kind, nil
+			return nil, "you may not check whether it contains a " + r.kind, nil
 		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 			continue
 		case err != nil:
@@ -395,7 +395,7 @@ func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy stri
 			switch {
 			case item.DeletionTimestamp != nil || metav1.GetControllerOf(item) != nil || kubernetesOwn(r.kind, item.Name):
 			case !owns(d.lab, item):
-				return nil, "it holds " + r.kind + " " + item.Name, nil
+				return nil, "it contains " + r.kind + " " + item.Name, nil
 			case !derived(r.kind):
 				mine = append(mine, d.change(r.kind, item, nil))
 			}
@@ -410,8 +410,8 @@ type served struct {
 	resource schema.GroupVersionResource
 }
 
-// passing are resources of which Kubernetes itself makes objects in any namespace,
-// and which say nothing of whose it is.
+// passing are resources that Kubernetes itself creates in any namespace
+// and that say nothing about its owner.
 var passing = map[schema.GroupResource]bool{
 	{Resource: "events"}:                                    true,
 	{Group: "events.k8s.io", Resource: "events"}:            true,
@@ -421,7 +421,7 @@ var passing = map[schema.GroupResource]bool{
 	{Group: "metrics.k8s.io", Resource: "pods"}:             true,
 }
 
-// listable are the resources that can be listed and say something, sorted.
+// listable returns the resources that can be listed and are relevant, sorted.
 func listable(groups []*metav1.APIResourceList) []served {
 	var out []served
 	for _, group := range groups {
@@ -440,7 +440,7 @@ func listable(groups []*metav1.APIResourceList) []served {
 	return out
 }
 
-// kubernetesOwn tells what is in every namespace.
+// kubernetesOwn reports whether every namespace contains the object.
 func kubernetesOwn(kind, name string) bool {
 	return kind == "ConfigMap" && name == "kube-root-ca.crt" || kind == "ServiceAccount" && name == "default"
 }

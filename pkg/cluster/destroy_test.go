@@ -129,7 +129,7 @@ func (d *destroyed) namespaceThere(t *testing.T) bool {
 	return !apierrors.IsNotFound(err)
 }
 
-// forbid refuses a verb on a resource.
+// forbid rejects a verb on a resource.
 func forbid(fake *clienttesting.Fake, verb, resource string) {
 	fake.PrependReactor(verb, resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", errors.New("no"))
@@ -148,20 +148,20 @@ func TestDestroy(t *testing.T) {
 		with    func(*destroyed)
 		deleted string
 		kept    bool   // the namespace
-		told    string // in what is told
+		told    string // in what is reported
 	}{
 		"a namespace of its own goes as a whole": {deleted: runs, told: "deleted Namespace/demo"},
 		"somebody's Job is in the namespace": {
-			more: []runtime.Object{metaOf("Job", "backup", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds Job backup)",
+			more: []runtime.Object{metaOf("Job", "backup", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it contains Job backup)",
 		},
 		"somebody's Pod is in the namespace": {
-			more: []runtime.Object{metaOf("Pod", "debug", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds Pod debug)",
+			more: []runtime.Object{metaOf("Pod", "debug", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it contains Pod debug)",
 		},
 		"somebody's quota is in the namespace": {
-			more: []runtime.Object{metaOf("ResourceQuota", "team", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds ResourceQuota team)",
+			more: []runtime.Object{metaOf("ResourceQuota", "team", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it contains ResourceQuota team)",
 		},
 		"an object of a kind that Kubernetes does not know by itself is in the namespace": {
-			more: []runtime.Object{metaOf("VirtualMachine", "windows", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds VirtualMachine windows)",
+			more: []runtime.Object{metaOf("VirtualMachine", "windows", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it contains VirtualMachine windows)",
 		},
 		"Kubernetes' own events are in the namespace": {
 			more: []runtime.Object{metaOf("Event", "r1.17", "")}, deleted: runs, told: "deleted Namespace/demo",
@@ -178,7 +178,7 @@ func TestDestroy(t *testing.T) {
 				forbid(&d.meta.Fake, "list", "roles")
 				forbid(&d.typed.Fake, "delete", "namespaces")
 			},
-			deleted: all, kept: true, told: "kept roles, if there are any",
+			deleted: all, kept: true, told: "kept roles, if any",
 		},
 		"the namespace is going already": {
 			with: func(d *destroyed) {
@@ -193,7 +193,7 @@ func TestDestroy(t *testing.T) {
 			deleted: runs,
 		},
 		"another lab is in the namespace": {
-			more: []runtime.Object{metaOf("Deployment", "other-r1", "other")}, deleted: all, kept: true, told: "kept Namespace/demo (it holds Deployment other-r1)",
+			more: []runtime.Object{metaOf("Deployment", "other-r1", "other")}, deleted: all, kept: true, told: "kept Namespace/demo (it contains Deployment other-r1)",
 		},
 		"the user may not delete namespaces": {
 			with:    func(d *destroyed) { forbid(&d.typed.Fake, "delete", "namespaces") },
@@ -201,7 +201,7 @@ func TestDestroy(t *testing.T) {
 		},
 		"the user may not see Jobs": {
 			with:    func(d *destroyed) { forbid(&d.meta.Fake, "list", "jobs") },
-			deleted: all, kept: true, told: "kept Namespace/demo (you may not see whether it holds a Job)",
+			deleted: all, kept: true, told: "kept Namespace/demo (you may not check whether it contains a Job)",
 		},
 		"the user may not delete ReplicaSets": {
 			with:    func(d *destroyed) { forbid(&d.meta.Fake, "delete", "replicasets") },
@@ -209,7 +209,7 @@ func TestDestroy(t *testing.T) {
 		},
 		"the user may not see ReplicaSets": {
 			with:    func(d *destroyed) { forbid(&d.meta.Fake, "list", "replicasets") },
-			deleted: all[:strings.Index(all, "replicasets")] + "secrets/key services/r1", kept: true, told: "you may not see whether it holds a ReplicaSet",
+			deleted: all[:strings.Index(all, "replicasets")] + "secrets/key services/r1", kept: true, told: "you may not check whether it contains a ReplicaSet",
 		},
 		"an earlier version's inventory is in the namespace": {
 			with: func(d *destroyed) {
@@ -323,7 +323,7 @@ func TestDestroyLostWorker(t *testing.T) {
 	}
 }
 
-// All are deleted, what is gone already is no error, and each error names its object.
+// All are deleted, what no longer exists already is no error, and each error names its object.
 func TestRemoveAll(t *testing.T) {
 	var there []runtime.Object
 	var going []*metav1.PartialObjectMetadata

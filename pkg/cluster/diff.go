@@ -22,7 +22,7 @@ type Action string
 // The actions, from the least to the most.
 const (
 	ActionNone     Action = "nothing"
-	ActionLive     Action = "live"     // links, services, names: the device goes on
+	ActionLive     Action = "live"     // links, services, names: the device continues
 	ActionRestart  Action = "restart"  // a new Pod, since the kind takes its links at its start
 	ActionRecreate Action = "recreate" // a new Pod, since what it runs has changed
 	ActionStart    Action = "start"    // it was stopped
@@ -30,7 +30,7 @@ const (
 	ActionDelete   Action = "delete"
 )
 
-// disrupts tells whether a device that runs is stopped by it.
+// disrupts reports whether a device that runs is stopped by it.
 func (a Action) disrupts() bool {
 	return a == ActionRestart || a == ActionRecreate || a == ActionDelete
 }
@@ -43,13 +43,13 @@ type NodeDiff struct {
 	// Why are the objects that change, in words: "links", "image", "files".
 	Why []string `json:"why,omitempty"`
 
-	// links tells that links.json changes, or that its last change is still to reach
+	// links reports whether links.json changes, or that its last change is still to reach
 	// the device; mode how the kind takes that.
 	links bool
 	mode  string
-	// replaced tells that the Deployment's template changes, and so its Pod.
+	// replaced reports whether the Deployment's template changes, and so its Pod.
 	replaced bool
-	// due tells that an earlier deploy noted a restart.
+	// due reports whether an earlier deploy noted a restart.
 	due bool
 }
 
@@ -69,10 +69,10 @@ type Diff struct {
 	// stay, since c9s did not apply them.
 	Prune   []Prune
 	Foreign []Foreign
-	// Lab tells that objects of the lab as a whole change (directory, secrets,
+	// Lab reports whether objects of the lab as a whole change (directory, secrets,
 	// controller); no device notices.
 	Lab bool
-	// names tells that the lab's directory changes.
+	// names reports whether the lab's directory changes.
 	names bool
 }
 
@@ -128,7 +128,7 @@ var incidental = []string{
 	"config.k8s.io/owning-inventory", // of earlier versions of c9s
 }
 
-// clean leaves out what the API server keeps for itself.
+// clean omits what the API server keeps for itself.
 func clean(u *unstructured.Unstructured) map[string]any {
 	o := u.DeepCopy().Object
 	delete(o, "status")
@@ -236,7 +236,7 @@ func (n *NodeDiff) note(o ObjectDiff, kind, name string) {
 	case kind == "Deployment" && o.Live == nil:
 		n.raise(ActionCreate, "new")
 	case kind == "Deployment" && o.Merged == nil:
-		n.raise(ActionDelete, "gone from the topology")
+		n.raise(ActionDelete, "removed from the topology")
 	case kind == "Deployment":
 		n.deployment(o)
 	case kind == "ConfigMap" && name == n.Pod+"-links":
@@ -279,7 +279,7 @@ func replicas(o map[string]any) int64 {
 	return n
 }
 
-// whatChanged names what of a Pod's template is different.
+// whatChanged names which part of a Pod's template is different.
 func whatChanged(before, after map[string]any) []string {
 	var out []string
 	staged := func(t map[string]any) string {

@@ -24,7 +24,7 @@ type Existing struct {
 	Lab string
 	// Namespace is nil where it does not exist, or may not be seen.
 	Namespace *corev1.Namespace
-	// Fresh tells that it does not exist.
+	// Fresh reports whether it does not exist.
 	Fresh       bool
 	Allocations *lab.Allocations
 	WireKey     []byte
@@ -40,7 +40,7 @@ func (e Existing) Same(other Existing) bool {
 		reflect.DeepEqual(e.Allocations, other.Allocations) && reflect.DeepEqual(e.CA, other.CA) && reflect.DeepEqual(e.Certificates, other.Certificates)
 }
 
-// Existing reads a namespace. One that is not there is empty.
+// Existing reads a namespace. One that does not exist is empty.
 func (c *Client) Existing(ctx context.Context, namespace string) (Existing, error) {
 	out := Existing{Certificates: map[string]render.Certificate{}}
 	ns, err := c.Typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
@@ -88,7 +88,7 @@ func (c *Client) readSecrets(ctx context.Context, namespace string, out *Existin
 	secrets, err := c.Typed.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelLab})
 	if err != nil {
 		if apierrors.IsForbidden(err) {
-			return fmt.Errorf("reading the Secrets of namespace %s, of which the wire key must stay the same: %w", namespace, err)
+			return fmt.Errorf("reading the Secrets of namespace %s, which hold the wire key of the lab: %w", namespace, err)
 		}
 		return err
 	}

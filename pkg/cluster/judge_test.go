@@ -64,7 +64,7 @@ func TestJudgeDiff(t *testing.T) {
 		"files":          {[]ObjectDiff{{"Deployment/r1", staged("a"), staged("b")}}, ActionRecreate, "files or commands", 1},
 		"stopped":        {[]ObjectDiff{{"Deployment/r1", deploymentOf("live", "frr:1", 0), deploymentOf("live", "frr:1", 1)}}, ActionStart, "it was stopped", 1},
 		"new":            {[]ObjectDiff{{"Deployment/r1", nil, deploymentOf("live", "frr:1", 1)}, {"ConfigMap/r1-links", nil, object("r1", nil)}}, ActionCreate, "new", 2},
-		"gone":           {[]ObjectDiff{{"Deployment/r1", deploymentOf("live", "frr:1", 1), nil}}, ActionDelete, "gone from the topology", 1},
+		"gone":           {[]ObjectDiff{{"Deployment/r1", deploymentOf("live", "frr:1", 1), nil}}, ActionDelete, "removed from the topology", 1},
 		"a Service":      {[]ObjectDiff{same, {"Service/r1", nil, object("r1", nil)}}, ActionLive, "services", 1},
 		"a certificate":  {[]ObjectDiff{same, {"Secret/r1-tls", nil, object("r1", nil)}}, ActionLive, "certificate", 1},
 		"image and links": {append(links("live")[1:], ObjectDiff{"Deployment/r1", deploymentOf("live", "frr:1", 1), deploymentOf("live", "frr:2", 1)}),
@@ -150,7 +150,7 @@ func TestJudge(t *testing.T) {
 }
 
 // Ready is believed when the devices have run for a while: counted from when they were
-// first seen to run, anew for each start and for each Pod.
+// first seen to run, again for each start and for each Pod.
 func TestJudgeSteady(t *testing.T) {
 	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	type moment struct {

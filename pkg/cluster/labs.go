@@ -21,10 +21,10 @@ import (
 type Found struct {
 	Name, Namespace string
 	Created         time.Time
-	// Deployed tells that c9s deploy made it; otherwise it was applied as
+	// Deployed reports whether c9s deploy made it; otherwise it was applied as
 	// rendered.
 	Deployed bool
-	// DataOnly tells that nothing is left of it but what destroy --keep-data keeps.
+	// DataOnly reports whether nothing is left of it but what destroy --keep-data keeps.
 	DataOnly bool
 }
 
@@ -98,7 +98,7 @@ func Choose(labs []Found, name, namespace string, ofTopology bool) (Found, error
 	case len(fit) == 1:
 		return fit[0], nil
 	case len(fit) > 1:
-		return Found{}, fmt.Errorf("there are several labs, choose one (and -n): %s", strings.Join(names, ", "))
+		return Found{}, fmt.Errorf("there are several labs; name one, with -n if needed: %s", strings.Join(names, ", "))
 	case name == "" && len(labs) == 0:
 		return Found{}, fmt.Errorf("there is no lab %s", where)
 	case len(labs) == 0:

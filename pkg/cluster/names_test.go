@@ -95,7 +95,7 @@ func TestChoose(t *testing.T) {
 		"a topology's name is no namespace's": {[]Found{one, two}, "team-a", "", Found{}, "lab team-a is not in the cluster", true},
 		"none":                                {nil, "", "", Found{}, "there is no lab in the cluster", false},
 		"none in a namespace":                 {nil, "", "ns", Found{}, "there is no lab in namespace ns", false},
-		"several":                             {[]Found{one, two}, "", "", Found{}, "several labs, choose one (and -n): dc in namespace team-a, wan in namespace wan", false},
+		"several":                             {[]Found{one, two}, "", "", Found{}, "several labs; name one, with -n if needed: dc in namespace team-a, wan in namespace wan", false},
 		"the same name twice":                 {[]Found{one, twin}, "dc", "", Found{}, "several labs", false},
 		"not there, no labs":                  {nil, "dc", "", Found{}, `lab "dc" is not in the cluster`, false},
 		"not there, some labs":                {[]Found{two}, "dc", "ns", Found{}, "lab dc is not in namespace ns; there are: wan in namespace wan", false},
@@ -134,8 +134,8 @@ func TestClash(t *testing.T) {
 	l := &Lab{Name: "dc", Namespace: "ns"}
 	u := &unstructured.Unstructured{Object: map[string]any{"kind": "Service", "metadata": map[string]any{"name": "r1", "annotations": map[string]any{contract.AnnotationSource: "topo.clab.yml:7"}}}}
 	for want, annotations := range map[string]map[string]string{
-		`Service r1 (topo.clab.yml:7) is in namespace ns already, and is nothing that c9s made`: nil,
-		`Service r1 (topo.clab.yml:7) is in namespace ns already, and is of lab "wan"`:          {contract.AnnotationLabName: "wan"},
+		`Service r1 (topo.clab.yml:7) already exists in namespace ns and was not created by c9s`: nil,
+		`Service r1 (topo.clab.yml:7) already exists in namespace ns and belongs to lab "wan"`:   {contract.AnnotationLabName: "wan"},
 	} {
 		err := clash(l, u, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}})
 		if !strings.Contains(err.Error(), want) {
@@ -155,7 +155,7 @@ func TestUsable(t *testing.T) {
 		"not there":         {Existing{}, ""},
 		"its own":           {Existing{Lab: "dc", Namespace: ns("privileged", "")}, ""},
 		"no level":          {Existing{Namespace: ns("", "")}, ""},
-		"another lab's":     {Existing{Lab: "wan", Namespace: ns("privileged", "")}, `holds the lab "wan" already`},
+		"another lab's":     {Existing{Lab: "wan", Namespace: ns("privileged", "")}, `already contains the lab "wan"`},
 		"no privileged Pod": {Existing{Namespace: ns("restricted", "")}, "forbids privileged Pods"},
 		"going":             {Existing{Namespace: ns("privileged", corev1.NamespaceTerminating)}, "is being deleted"},
 	} {

@@ -52,7 +52,7 @@ func (c *Client) EnsureNamespace(ctx context.Context, l *Lab, existing Existing)
 	case apierrors.IsForbidden(err) && !existing.Fresh:
 		return nil // the namespace is for the user to use as it is
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("namespace %s: another field manager sets what c9s needs to another value: %w; choose another namespace with -n, or ask for the label %s=%s", l.Namespace, err, podSecurity, privileged)
+		return fmt.Errorf("namespace %s: another field manager sets a conflicting value: %w; use another namespace with -n, or have the label set to %s=%s", l.Namespace, err, podSecurity, privileged)
 	}
 	return fmt.Errorf("namespace %s: %w", l.Namespace, err)
 }

@@ -66,7 +66,7 @@ func nodesOf(d *appsv1.Deployment) []Node {
 }
 
 // Select finds nodes by name: as the topology writes it or as Kubernetes carries
-// it, and "NODE/SLOT" for one container of a chassis. All that is unknown is told.
+// it, and "NODE/SLOT" for one container of a chassis. All that is unknown is reported.
 func Select(nodes []Node, names []string) ([]Node, error) {
 	var out []Node
 	var unknown []string
@@ -110,7 +110,7 @@ func selectOne(nodes []Node, name string) (Node, bool) {
 	return Node{}, false
 }
 
-// carriedAs tells whether Kubernetes has the node under a name: its container's,
+// carriedAs reports whether Kubernetes has the node under a name: its container's,
 // or its Deployment's if it is the primary.
 func (n Node) carriedAs(name string) bool {
 	if len(n.Containers) == 0 {
@@ -133,7 +133,7 @@ func (c *Client) Pod(ctx context.Context, namespace, deployment string) (*corev1
 		}
 	}
 	if pod == nil {
-		return nil, fmt.Errorf("%s has no Pod: it is stopped, or cannot be started (c9s status)", deployment)
+		return nil, fmt.Errorf("%s has no Pod: it is stopped or cannot start; see 'c9s status'", deployment)
 	}
 	return pod, nil
 }
@@ -154,7 +154,7 @@ func (c *Client) RestartRunning(ctx context.Context, namespace, deployment strin
 		return fmt.Errorf("restarting %s: %w", deployment, err)
 	}
 	if d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
-		return fmt.Errorf("%s is stopped: 'c9s start %[1]s' starts it", deployment)
+		return fmt.Errorf("%s is stopped; start it with 'c9s start %[1]s'", deployment)
 	}
 	return c.Restart(ctx, namespace, deployment)
 }
@@ -183,7 +183,7 @@ func (c *Client) WaitNoPod(ctx context.Context, namespace, deployment string) er
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the end of %s: %w", deployment, ctx.Err())
+			return fmt.Errorf("waiting for %s to stop: %w", deployment, ctx.Err())
 		}
 	}
 }

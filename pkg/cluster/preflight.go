@@ -39,18 +39,18 @@ func (c *Client) Preflight(ctx context.Context, l *Lab, existing Existing) error
 // usable checks the namespace itself.
 func (e Existing) usable(l *Lab) error {
 	if e.Lab != "" && e.Lab != l.Name {
-		return fmt.Errorf("namespace %s holds the lab %q already, and a namespace takes one lab: deploy %q into another with -n, or remove the other with 'c9s destroy %s -n %s'", l.Namespace, e.Lab, l.Name, e.Lab, l.Namespace)
+		return fmt.Errorf("namespace %s already contains the lab %q, and a namespace can have only one: deploy %q to another namespace with -n, or delete the other lab with 'c9s destroy %s -n %s'", l.Namespace, e.Lab, l.Name, e.Lab, l.Namespace)
 	}
 	ns := e.Namespace
 	if ns == nil {
 		return nil
 	}
 	if ns.Status.Phase == corev1.NamespaceTerminating {
-		return fmt.Errorf("namespace %s is being deleted: wait until it is gone", ns.Name)
+		return fmt.Errorf("namespace %s is being deleted: wait until it has been deleted", ns.Name)
 	}
 	level := ns.Labels[podSecurity]
 	if level != "" && level != privileged {
-		return fmt.Errorf("namespace %s forbids privileged Pods (label %s=%s), and the sidecar is one, since it makes the devices' interfaces: use another namespace with -n, or set the label to privileged", ns.Name, podSecurity, level)
+		return fmt.Errorf("namespace %s forbids privileged Pods (label %s=%s), but the sidecar must be privileged to create interfaces: use another namespace with -n, or set the label to privileged", ns.Name, podSecurity, level)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (c *Client) rights(ctx context.Context, l *Lab, existing Existing) []error 
 	})
 	missing, err := rights.Missing(ctx, c.Typed, l.Namespace, required)
 	if err != nil {
-		return []error{fmt.Errorf("asking for your rights: %w", err)}
+		return []error{fmt.Errorf("checking your rights: %w", err)}
 	}
 	if len(missing) == 0 {
 		return nil
@@ -112,7 +112,7 @@ func inTheWay(ctx context.Context, client metadata.Interface, l *Lab) []error {
 		}
 		list, err := client.Resource(rights.Resources[kind]).Namespace(l.Namespace).List(ctx, metav1.ListOptions{})
 		if apierrors.IsForbidden(err) {
-			errs = append(errs, fmt.Errorf("you may not see whether there are %s of others in namespace %s: ask for the right to list them there", rights.Resources[kind].Resource, l.Namespace))
+			errs = append(errs, fmt.Errorf("you may not list %s in namespace %s, which may contain objects of others: ask for that right", rights.Resources[kind].Resource, l.Namespace))
 			continue
 		}
 		if err != nil {
@@ -133,10 +133,10 @@ func inTheWay(ctx context.Context, client metadata.Interface, l *Lab) []error {
 }
 
 func clash(l *Lab, u *unstructured.Unstructured, live *metav1.PartialObjectMetadata) error {
-	whose := "nothing that c9s made"
+	whose := "was not created by c9s"
 	if other := live.Annotations[contract.AnnotationLabName]; other != "" {
-		whose = fmt.Sprintf("of lab %q", other)
+		whose = fmt.Sprintf("belongs to lab %q", other)
 	}
 	where := status.At(u.GetAnnotations()[contract.AnnotationSource])
-	return fmt.Errorf("%s %s%s is in namespace %s already, and is %s: use another namespace with -n, or rename or remove the one that is there", u.GetKind(), u.GetName(), where, l.Namespace, whose)
+	return fmt.Errorf("%s %s%s already exists in namespace %s and %s: use another namespace with -n, or rename or delete the existing one", u.GetKind(), u.GetName(), where, l.Namespace, whose)
 }

@@ -177,7 +177,7 @@ func TestApplyFailure(t *testing.T) {
 	}
 }
 
-// The inventory of an earlier version goes; what it names that is no lab's is told.
+// The inventory of an earlier version goes; what it names that is no lab's is reported.
 func TestDropInventory(t *testing.T) {
 	inventory := func(lab string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{

@@ -19,7 +19,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
-// Prepare notes, before an apply, which devices Settle is to restart after it.
+// Prepare records, before an apply, which devices Settle must restart after it.
 func (c *Client) Prepare(ctx context.Context, l *Lab, d Diff) error {
 	return c.forEach(d, func(n NodeDiff) error {
 		if !n.restarts() || n.due {
@@ -29,18 +29,18 @@ func (c *Client) Prepare(ctx context.Context, l *Lab, d Diff) error {
 	})
 }
 
-// Settle does, after an apply, what the objects alone do not: Pods of which the
-// links or the names they know changed are touched, so that the kubelet brings
-// them the change at once, and those of kinds that take their links at their
-// start are replaced; so are those for which the kubelet waits before it tries
-// again to pull an image. Pods that the API server refused are asked for again.
+// Settle completes an apply. It annotates Pods whose
+// links or directory changed, so that the kubelet updates
+// their volumes at once. It replaces Pods of kinds that read links only at
+// start, and Pods for which the kubelet waits before it retries
+// an image pull. It makes Kubernetes retry Pods that the API server rejected.
 func (c *Client) Settle(ctx context.Context, l *Lab, d Diff) error {
 	if len(d.Nodes) == 0 {
 		return nil
 	}
 	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nodeSelector(l.Name)})
 	if err != nil {
-		return fmt.Errorf("looking at the lab's Pods: %w", err)
+		return fmt.Errorf("listing the lab's Pods: %w", err)
 	}
 	waits := map[string]bool{}
 	for i := range pods.Items {
@@ -64,23 +64,23 @@ func (c *Client) Settle(ctx context.Context, l *Lab, d Diff) error {
 	})
 }
 
-// requestsAtOnce bounds the requests that are under way.
+// requestsAtOnce limits parallel requests.
 const requestsAtOnce = 16
 
-// forEach calls do for all Pods of a diff, some at a time.
+// forEach calls do for all Pods of a diff, several in parallel.
 func (c *Client) forEach(d Diff, do func(NodeDiff) error) error {
 	errs := make([]error, len(d.Nodes))
 	bounded.Each(len(d.Nodes), requestsAtOnce, func(i int) { errs[i] = do(d.Nodes[i]) })
 	return errors.Join(errs...)
 }
 
-// restarts tells that an apply changes links of a device that has to be restarted for
-// them, and that it does not replace the Pod anyway.
+// restarts reports whether an apply changes links of a device that must restart for
+// them, and does not replace the Pod anyway.
 func (n NodeDiff) restarts() bool {
 	return n.links && !n.replaced && (n.Action == ActionRestart || n.Action == ActionRecreate)
 }
 
-// settle is what one Pod needs; nil for nothing, as where it is replaced anyway.
+// settle returns what one Pod needs, or nil for nothing, for example if it is replaced anyway.
 func (c *Client) settle(n NodeDiff, names, waits bool) func(context.Context, string, string) error {
 	stays := n.Action == ActionLive || n.Action == ActionNone
 	switch {
@@ -92,24 +92,24 @@ func (c *Client) settle(n NodeDiff, names, waits bool) func(context.Context, str
 	return nil
 }
 
-// backsOff tells that the kubelet has failed to pull an image of a Pod, and waits before
-// it tries again, for up to five minutes.
+// backsOff reports whether the kubelet has failed to pull an image of a Pod and waits before
+// it retries, for up to five minutes.
 func backsOff(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(s corev1.ContainerStatus) bool {
 		return s.State.Waiting != nil && s.State.Waiting.Reason == "ImagePullBackOff"
 	})
 }
 
-// annotationAskedAgain tells when a deploy last had a Deployment's Pods asked for again.
+// annotationAskedAgain holds when a deploy last made Kubernetes retry a Deployment's Pods.
 const annotationAskedAgain = "c9s.dev/asked-again"
 
-// askAgain has the Pods asked for at once that the API server refused: the ReplicaSet's
-// controller waits between its tries, in the end for a quarter of an hour. An
-// annotation of a Deployment is copied to its ReplicaSet, which is then looked at.
+// askAgain makes Kubernetes retry Pods that the API server rejected. The ReplicaSet
+// controller waits between retries, up to a quarter of an hour. An
+// annotation of a Deployment is copied to its ReplicaSet, which triggers a retry.
 func (c *Client) askAgain(ctx context.Context, l *Lab) error {
 	list, err := c.Typed.AppsV1().Deployments(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nodeSelector(l.Name)})
 	if err != nil {
-		return fmt.Errorf("looking at the lab's Deployments: %w", err)
+		return fmt.Errorf("listing the lab's Deployments: %w", err)
 	}
 	refused := slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool { return status.Refused(&d) == nil })
 	errs := make([]error, len(refused))
@@ -125,7 +125,7 @@ func (c *Client) setDue(ctx context.Context, namespace, deployment, value string
 	return c.annotate(ctx, namespace, deployment, AnnotationRestartDue, value)
 }
 
-// annotate sets an annotation of a Deployment, if there still is one, to a JSON value.
+// annotate sets an annotation of a Deployment, if it still exists, to a JSON value.
 func (c *Client) annotate(ctx context.Context, namespace, deployment, key, value string) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, key, value)
 	_, err := c.Typed.AppsV1().Deployments(namespace).Patch(ctx, deployment, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: FieldManager + "-settle"})
@@ -135,8 +135,8 @@ func (c *Client) annotate(ctx context.Context, namespace, deployment, key, value
 	return nil
 }
 
-// touch changes an annotation of a Deployment's Pod, whereupon the kubelet looks
-// at its volumes.
+// touch changes an annotation of a Deployment's Pod, which makes the kubelet
+// update its volumes.
 func (c *Client) touch(ctx context.Context, namespace, deployment string) error {
 	pods, err := c.Typed.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelPod + "=" + deployment})
 	if err != nil {
@@ -144,14 +144,14 @@ func (c *Client) touch(ctx context.Context, namespace, deployment string) error 
 	}
 	for i := range pods.Items {
 		if pods.Items[i].DeletionTimestamp != nil {
-			continue // the next one reads what there is then
+			continue // the next try reads the current state
 		}
 		err := controller.Touch(ctx, c.Typed, &pods.Items[i], FieldManager)
 		if apierrors.IsForbidden(err) {
-			continue // the kubelet looks by itself, within a minute or two
+			continue // the kubelet updates it within a minute or two anyway
 		}
 		if err != nil {
-			return fmt.Errorf("touching Pod %s: %w", pods.Items[i].Name, err)
+			return fmt.Errorf("annotating Pod %s: %w", pods.Items[i].Name, err)
 		}
 	}
 	return nil

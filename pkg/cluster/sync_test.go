@@ -129,7 +129,7 @@ func TestInTheWay(t *testing.T) {
 		errs      string
 	}{
 		"may list":      {nil, "Service r1"},
-		"may not list":  {[]string{"list"}, "may not see whether there are configmaps|may not see whether there are services"},
+		"may not list":  {[]string{"list"}, "may not list configmaps|may not list services"},
 		"may only list": {[]string{"get"}, "Service r1"},
 	} {
 		scheme := metadatafake.NewTestScheme()

@@ -16,39 +16,39 @@ import (
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
-// How long a failure is looked at before a wait ends.
+// How long a wait watches a failure before it returns.
 const (
-	// gather lets other failures come in, so that they are told together: longer
-	// while devices are about to start, of which the next word may be a failure.
+	// gather is the time to collect other failures, so that they are reported together. It is longer
+	// while devices are about to start, because they may fail next.
 	gather     = 2 * time.Second
 	gatherMost = 10 * time.Second
-	// unschedulable is how long no worker may be found: the scheduler may be
-	// waiting for the end of old Pods.
+	// unschedulable is how long a Pod may stay unscheduled: the scheduler may be
+	// waiting for old Pods to stop.
 	unschedulable = 30 * time.Second
-	// doubt is how long something may fail that the kubelet tries again.
+	// doubt is how long something may fail that the kubelet retries.
 	doubt = 2 * time.Minute
-	// refused is how long the API server's refusal of a Pod may stand: it may be one
-	// from before this wait, until the Pod is asked for again.
-	// More of them take longer: Kubernetes' controllers send 20 requests a second.
+	// refused is how long the API server may keep rejecting a Pod. The rejection may date
+	// from before this wait, until the ReplicaSet controller retries.
+	// Many rejections take longer: Kubernetes' controllers send 20 requests per second.
 	refused     = 5 * time.Second
 	refusedEach = 150 * time.Millisecond
-	// A device that ends at once is ready for a moment, and again each time it is
-	// started anew: ready is what has run for a while.
+	// A device that exits at once is ready for a moment each time it is
+	// restarted, so a Pod counts as ready only after it has run for a while.
 	steady      = 1500 * time.Millisecond
 	steadyAgain = 12 * time.Second
-	// deleted is how long a Deployment may be absent. A wait begins after all have been
-	// applied, so one that stays absent was deleted by somebody else.
+	// deleted is how long a Deployment may be absent. A wait starts after all have been
+	// applied, so if one stays absent, another client has deleted it.
 	deleted = 10 * time.Second
 )
 
-// Failure is a Pod that will not get ready, with the end of the log of the
-// container that broke.
+// Failure describes a Pod that cannot become ready, with the end of the log of the
+// container that failed.
 type Failure struct {
 	PodProgress
 	Log string
 }
 
-// Error is what a user needs to know: node, cause, remedy where there is one.
+// Error returns the node, the cause and, if known, the remedy.
 func (f Failure) Error() string {
 	text := "node " + strings.Join(f.Nodes, ", ") + status.At(f.Source)
 	if f.Worker != "" {
@@ -65,7 +65,7 @@ func (f Failure) Error() string {
 }
 
 // WaitReady waits until every Pod of the lab is ready. tell is called with each
-// new state. It returns early when a Pod certainly will not get ready: the error
+// new state. It returns early if a Pod cannot become ready: the error
 // is then a join of Failures.
 func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)) error {
 	namespace, lab := l.Namespace, l.Name
@@ -115,7 +115,7 @@ func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)
 	}
 }
 
-// gatherFor is how long after a first failure others are waited for.
+// gatherFor returns how long after the first failure to wait for others.
 func gatherFor(progress []PodProgress) time.Duration {
 	for _, p := range progress {
 		switch p.State {
@@ -126,20 +126,20 @@ func gatherFor(progress []PodProgress) time.Duration {
 	return gather
 }
 
-// sightings are what a wait remembers of Pods, by the name of their Deployment.
+// sightings hold what a wait has seen of Pods, by the name of their Deployment.
 type sightings struct {
 	doubted map[string]doubted
 	running map[string]run
 }
 
-// doubted is what may pass by itself, and since when it was seen.
+// doubted is a failure that may resolve itself, and when it was first seen.
 type doubted struct {
 	reason string
 	since  time.Time
 }
 
-// run is one start of a Pod's devices, and when it was first seen; again that they
-// ended before, while they were looked at.
+// run is one start of a Pod's devices and when it was first seen; again is set if they
+// exited before during this wait.
 type run struct {
 	pod      string
 	restarts int
@@ -151,9 +151,9 @@ func newSightings() *sightings {
 	return &sightings{doubted: map[string]doubted{}, running: map[string]run{}}
 }
 
-// lasts tells that what may pass by itself has gone on for too long; refusals is how
-// many Pods wait to be asked for again. The kubelet's words for one pull alternate.
-func (s *sightings) lasts(p PodProgress, refusals int, now time.Time) bool {
+// persists reports whether a failure that may resolve itself has lasted too long; refusals is how
+// many rejected Pods wait for a retry. The kubelet alternates its reasons for one failing pull.
+func (s *sightings) persists(p PodProgress, refusals int, now time.Time) bool {
 	limit := doubt
 	switch {
 	case p.State == status.StatePending && p.Reason == corev1.PodReasonUnschedulable:
@@ -176,24 +176,24 @@ func (s *sightings) lasts(p PodProgress, refusals int, now time.Time) bool {
 	return now.Sub(d.since) > limit
 }
 
-// judge finds the Pods that certainly failed, and whether all are ready to stay.
+// judge returns the Pods that have failed, and whether all Pods are ready and settled.
 func (s *sightings) judge(progress []PodProgress, now time.Time) (failed []PodProgress, ready bool) {
 	ready = true
 	refusals := countRefused(progress)
 	for _, p := range progress {
-		p.Certain = s.lasts(p, refusals, now) || p.Certain
+		p.Certain = s.persists(p, refusals, now) || p.Certain
 		if p.Certain {
 			failed = append(failed, p)
 		}
-		ready = s.stays(p, now) && ready
+		ready = s.settled(p, now) && ready
 	}
 	return failed, ready
 }
 
-// refused tells that the API server has refused the Pod.
+// refused reports whether the API server has rejected the Pod.
 func (p PodProgress) refused() bool { return p.PodName == "" && p.Doubtful }
 
-// countRefused is how many Pods the API server has refused.
+// countRefused returns how many Pods the API server has rejected.
 func countRefused(progress []PodProgress) int {
 	n := 0
 	for _, p := range progress {
@@ -204,9 +204,9 @@ func countRefused(progress []PodProgress) int {
 	return n
 }
 
-// stays tells that a Pod is stopped, or ready and has run long enough to be believed.
-// The worker's clock tells of ends before this wait; it may be wrong.
-func (s *sightings) stays(p PodProgress, now time.Time) bool {
+// settled reports whether a Pod is stopped, or has been ready long enough.
+// Exits before this wait are known only by the worker's clock, which may be wrong.
+func (s *sightings) settled(p PodProgress, now time.Time) bool {
 	r := s.running[p.Pod]
 	if r.pod != p.PodName {
 		r = run{pod: p.PodName, restarts: p.Restarts}
@@ -228,7 +228,7 @@ func (s *sightings) stays(p PodProgress, now time.Time) bool {
 	return !p.Unsettled && (p.State == status.StateStopped || p.State == status.StateReady && now.Sub(r.since) >= least)
 }
 
-// pods is how many Pods the lab has, stopped ones among them.
+// pods is how many Pods the lab has, including stopped ones.
 func (l *Lab) pods() int {
 	n := 0
 	for _, u := range l.objects {
@@ -239,7 +239,7 @@ func (l *Lab) pods() int {
 	return n
 }
 
-// failures asks for the logs of what broke.
+// failures reads the logs of the failed containers.
 func (c *Client) failures(ctx context.Context, namespace string, failed []PodProgress) error {
 	var errs []error
 	short := ""
@@ -261,9 +261,9 @@ func (c *Client) failures(ctx context.Context, namespace string, failed []PodPro
 
 func homeless(p PodProgress) bool { return p.Reason == corev1.PodReasonUnschedulable }
 
-// shortOfRoom tells of workers that take no Pod because their disk, memory or
-// process table is nearly full, which the scheduler's word does not say. It says
-// nothing where the user may not see workers.
+// shortOfRoom returns the workers that accept no Pods because their disk, memory or
+// process table is nearly full, which the scheduler's message omits. It returns
+// nothing if the user may not list workers.
 func (c *Client) shortOfRoom(ctx context.Context) string {
 	list, err := c.Typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -285,13 +285,13 @@ func pressures(workers []corev1.Node) string {
 	return text
 }
 
-// logLines and logBytes bound what a failure shows of a log: a device writes it.
+// logLines and logBytes limit the log that a failure shows; a device controls its size.
 const (
 	logLines = 10
 	logBytes = 16 << 10
 )
 
-// logTail is the end of a container's log, of its last run if the present one has
+// logTail returns the end of a container's log, or of its previous run if the current one has
 // none.
 func (c *Client) logTail(ctx context.Context, namespace, pod, container string) string {
 	lines, size := int64(logLines), int64(logBytes)
@@ -304,11 +304,11 @@ func (c *Client) logTail(ctx context.Context, namespace, pod, container string) 
 	return ""
 }
 
-// unfinished is the end of a wait by time or interrupt: who was not ready.
+// unfinished returns the error of a wait that timed out or was interrupted: which nodes are not ready.
 func (c *Client) unfinished(namespace, lab string, progress []PodProgress, why error) error {
 	errs := []error{fmt.Errorf("the lab is not ready yet: %w", why)}
 	if errors.Is(why, context.Canceled) {
-		errs[0] = errors.New("interrupted; what was applied goes on, and the same command goes on from there")
+		errs[0] = errors.New("interrupted; the objects that were applied stay, and you can run the same command again to continue")
 	}
 	states := sets.New(status.StateReady, status.StateStopped)
 	reasons := c.reasons(namespace, lab)
@@ -323,7 +323,7 @@ func (c *Client) unfinished(namespace, lab string, progress []PodProgress, why e
 	return errors.Join(errs...)
 }
 
-// reasons asks the sidecars why Pods are not ready, after the wait's own context
+// reasons asks the sidecars why Pods are not ready, even after the context of the wait
 // has ended.
 func (c *Client) reasons(namespace, lab string) map[string]string {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
@@ -341,8 +341,8 @@ func (c *Client) reasons(namespace, lab string) map[string]string {
 	return out
 }
 
-// WaitPods waits until the Pods of some Deployments of a lab are ready, and not
-// those that are going.
+// WaitPods waits until the Pods of some Deployments are ready. It ignores
+// Pods that are terminating.
 func (c *Client) WaitPods(ctx context.Context, namespace, lab string, names []string) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -362,7 +362,7 @@ func (c *Client) WaitPods(ctx context.Context, namespace, lab string, names []st
 			if !wanted.Has(p.Pod) || p.State == status.StateReady && !p.Unsettled {
 				continue
 			}
-			if seen.lasts(p, refusals, time.Now()) || p.Certain {
+			if seen.persists(p, refusals, time.Now()) || p.Certain {
 				return c.failures(ctx, namespace, []PodProgress{p})
 			}
 			left = append(left, p)

@@ -30,7 +30,7 @@ type PodProgress struct {
 	// Worker is where it is; "" for nowhere yet.
 	Worker string
 	status.Progress
-	// Unsettled tells that Kubernetes has not looked at the Deployment since its last
+	// Unsettled reports whether Kubernetes has not looked at the Deployment since its last
 	// change: the Pod may have to go yet, or not.
 	Unsettled bool
 }
@@ -44,7 +44,7 @@ type Watcher struct {
 	changed        chan struct{}
 }
 
-// Watch begins to follow a lab, and returns when it knows the present state. It
+// Watch starts to follow a lab, and returns when it knows the present state. It
 // ends with ctx.
 func (c *Client) Watch(ctx context.Context, namespace, lab string) (*Watcher, error) {
 	w := &Watcher{namespace: namespace, lab: lab, changed: make(chan struct{}, 1)}
@@ -92,7 +92,7 @@ func (c *Client) Watch(ctx context.Context, namespace, lab string) (*Watcher, er
 	}()
 	select {
 	case err := <-refused:
-		return nil, fmt.Errorf("following the lab, which takes the right to list and watch its Deployments and Pods: %w", err)
+		return nil, fmt.Errorf("watching the lab (requires the right to list and watch Deployments and Pods): %w", err)
 	case all := <-synced:
 		if !all {
 			return nil, ctx.Err()
@@ -114,7 +114,7 @@ func (w *Watcher) handler() cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// Changed tells that Progress may say something new.
+// Changed reports whether Progress may say something new.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
 // Progress is the state of all Pods of the lab, sorted by name.

@@ -106,7 +106,7 @@ func (c *compiler) allocateMgmt() {
 	m := c.lab.Mgmt
 	if m.IPv4.Subnet.IsValid() {
 		p := alloc.Addresses("IPv4 management addresses", m.IPv4.Subnet, m.IPv4.Range, m.IPv4.Gateway)
-		p.Larger = "set a larger subnet (mgmt: {ipv4-subnet: 172.20.0.0/16}; it is /24 without), and ipv4-range where there is one"
+		p.Larger = "set a larger subnet (mgmt: {ipv4-subnet: 172.20.0.0/16}; the default is a /24), and ipv4-range if you use it"
 		for owner, a := range take(c, poolIPv4, p, v4, parseAddr, netip.Addr.String) {
 			c.nodes[owner].MgmtIPv4 = a
 		}
@@ -122,7 +122,7 @@ func (c *compiler) allocateMgmt() {
 	}
 	if m.IPv6.Subnet.IsValid() {
 		p := alloc.Addresses("IPv6 management addresses", m.IPv6.Subnet, m.IPv6.Range, m.IPv6.Gateway)
-		p.Larger = "set a larger mgmt: {ipv6-subnet: ...}, and ipv6-range where there is one"
+		p.Larger = "set a larger mgmt: {ipv6-subnet: ...}, and ipv6-range if you use it"
 		for owner, a := range take(c, poolIPv6, p, v6, parseAddr, netip.Addr.String) {
 			c.nodes[owner].MgmtIPv6 = a
 		}

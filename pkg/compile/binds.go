@@ -24,7 +24,7 @@ func ParseBind(text string) (Bind, error) {
 	parts := strings.Split(text, ":")
 	switch {
 	case len(parts) == 1 && text != "":
-		return Bind{}, errors.New("it has a target only; anonymous volumes belong under volumes")
+		return Bind{}, errors.New("it has only a target; anonymous volumes belong under volumes")
 	case len(parts) < 2 || len(parts) > 3:
 		return Bind{}, fmt.Errorf("it has %d parts", len(parts))
 	case parts[0] == "":
@@ -39,7 +39,7 @@ func ParseBind(text string) (Bind, error) {
 	return b, nil
 }
 
-// ReadOnly tells whether the mode has "ro".
+// ReadOnly reports whether the mode has "ro".
 func (b Bind) ReadOnly() bool { return slices.Contains(strings.Split(b.Mode, ","), "ro") }
 
 // bindModes are the words that a bind's mode may have.
@@ -62,7 +62,7 @@ func (c *compiler) compileMounts(n *node) {
 		}
 		for _, word := range strings.Split(b.Mode, ",") {
 			if !slices.Contains(bindModes, word) {
-				c.diags.Errorf(CodeBadBind, s.Pos, "use ro or rw", "bind %q: mode %q is not known", s.Value, word)
+				c.diags.Errorf(CodeBadBind, s.Pos, "use ro or rw", "bind %q: unknown mode %q", s.Value, word)
 			}
 		}
 		if m, ok := c.compileBind(n, b, s.Pos); ok {
@@ -93,7 +93,7 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 		return m, false
 	}
 	if givesEngineSocket(filepath.ToSlash(p)) {
-		c.diags.Errorf(CodeSocket, pos, "remove the bind; there is no container engine to talk to in a Pod", "bind %q gives the container engine's socket to the node", b.Source)
+		c.diags.Errorf(CodeSocket, pos, "remove the bind; a Pod has no container engine", "bind %q gives the container engine's socket to the node", b.Source)
 		return m, false
 	}
 	if c.generated(n, written, p, &m) {
@@ -133,7 +133,7 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 func (c *compiler) workerPath(m *lab.Mount, p string, pos diag.Pos) {
 	m.HostPath = path.Clean(p)
 	m.ReadOnly = true
-	c.diags.Warnf(CodeWorkerPath, pos, "make sure that the workers have it, or bake it into the image", "%s is mounted from the worker that the Pod runs on", m.HostPath)
+	c.diags.Warnf(CodeWorkerPath, pos, "make sure that the workers have it, or add it to the image", "%s is mounted from the Pod's worker", m.HostPath)
 }
 
 // generated recognises files that containerlab itself makes in the lab folder: an
@@ -147,7 +147,7 @@ func (c *compiler) generated(n *node, written, p string, m *lab.Mount) bool {
 			}
 			ref := c.files.bytes(nil, 0o644, written)
 			m.File = &ref
-			c.diags.Warnf(CodeFileGenerated, m.Pos, "mount an inventory of your own", "%s is made by containerlab when it deploys; the node gets an empty one", name)
+			c.diags.Warnf(CodeFileGenerated, m.Pos, "mount an inventory of your own", "containerlab generates %s when it deploys; the node gets an empty one", name)
 			return true
 		}
 	}
@@ -156,7 +156,7 @@ func (c *compiler) generated(n *node, written, p string, m *lab.Mount) bool {
 			return false
 		}
 		m.Dir = &lab.Dir{Mode: 0o755}
-		c.diags.Warnf(CodeFileGenerated, m.Pos, "for a certificate of the node's own write certificate: {issue: true}", "the folder of the lab's CA is made by containerlab when it deploys; the node gets an empty one")
+		c.diags.Warnf(CodeFileGenerated, m.Pos, "to issue a certificate for the node, add certificate: {issue: true}", "containerlab generates the folder of the lab's CA when it deploys; the node gets an empty one")
 		return true
 	}
 	return false
@@ -208,14 +208,14 @@ func ParseVolume(text string) (Volume, error) {
 				v.ReadOnly = true
 			case "", "rw", "nocopy", "volume-nocopy":
 			default:
-				return v, fmt.Errorf("option %q is not known", option)
+				return v, fmt.Errorf("unknown option %q", option)
 			}
 		}
 	}
 	return v, nil
 }
 
-// labDir is the folder that containerlab would make beside the topology.
+// labDir is the folder that containerlab would make next to the topology.
 func (c *compiler) labDir() string { return filepath.Join(c.f.Dir, "clab-"+c.lab.Name) }
 
 // magic replaces containerlab's magic variables for one node.

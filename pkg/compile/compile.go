@@ -1,6 +1,6 @@
 // Package compile turns a topology file into a lab: every field resolved by
 // containerlab's inheritance, every name, address and id settled, every file
-// read. It stops at nothing, so that a user is told all problems at once.
+// read. It stops at nothing, so that a user is reported all problems at once.
 package compile
 
 import (
@@ -105,7 +105,7 @@ type node struct {
 	*lab.Node
 	res  resolved
 	kind *kinds.Kind
-	// known tells that the kind is in the catalogue and not refused.
+	// known reports whether the kind is in the catalogue and not rejected.
 	known bool
 	// want4 and want6 are the management addresses that the user wrote.
 	want4, want6 netip.Addr

@@ -82,7 +82,7 @@ func (s *stager) replacement(name string) (string, bool) {
 	return to, ok
 }
 
-// checkMapFiles tells of replacements for files that the topology does not name.
+// checkMapFiles reports replacements for files that the topology does not name.
 func (s *stager) checkMapFiles() {
 	for from, to := range s.c.o.MapFiles {
 		if !s.mapped[from] {
@@ -99,7 +99,7 @@ func absolute(p string) string {
 }
 
 // file stages one file. written is what the topology says, what names its
-// purpose ("startup-config"). ok is false after an error was told.
+// purpose ("startup-config"). ok is false after an error was reported.
 func (s *stager) file(written string, pos diag.Pos, what string) (lab.FileRef, bool) {
 	p := s.resolve(written)
 	if ref, have := s.refs[p]; have {
@@ -136,7 +136,7 @@ func (s *stager) read(p string, info fs.FileInfo, written string, pos diag.Pos, 
 		return nil, false
 	}
 	if info.Size() > maxFile {
-		s.c.diags.Errorf(CodeFileTooLarge, pos, "bake it into the image, or put it on a volume", "%s %q has %d bytes, and files of more than %d cannot be staged", what, written, info.Size(), maxFile)
+		s.c.diags.Errorf(CodeFileTooLarge, pos, "add it to the image, or put it on a volume", "%s %q has %d bytes, but the limit for staged files is %d", what, written, info.Size(), maxFile)
 		return nil, false
 	}
 	data, err := s.c.o.Reach.ReadFile(p, maxFile)
@@ -147,15 +147,15 @@ func (s *stager) read(p string, info fs.FileInfo, written string, pos diag.Pos, 
 	return data, true
 }
 
-// outside tells that a fetched topology names a file that was not fetched with it.
+// outside reports that a fetched topology names a file that was not fetched with it.
 // Whether there is one is nobody's business.
 func (s *stager) outside(written, p string, pos diag.Pos, what string) {
 	s.c.diags.Errorf(CodeFileOutside, pos,
-		fmt.Sprintf("if the topology may have it, pass --map-file %s=FILE, or --trust to let it read what you can", fetch.Redact(written)),
-		"%s %q is not part of what was fetched", what, written)
+		fmt.Sprintf("to give it to the topology, pass --map-file %s=FILE, or --trust to allow all files that you can read", fetch.Redact(written)),
+		"%s %q was not fetched with the topology", what, written)
 }
 
-// missing tells that a file is not there, or lets a placeholder stand in.
+// missing reports that a file does not exist, or creates a placeholder.
 func (s *stager) missing(written, p string, pos diag.Pos, what string, err error) (lab.FileRef, bool) {
 	written = fetch.Redact(written)
 	if errors.Is(err, reach.ErrOutside) {
@@ -165,7 +165,7 @@ func (s *stager) missing(written, p string, pos diag.Pos, what string, err error
 	if s.c.o.AllowMissing {
 		if !s.told[p] {
 			s.told[p] = true
-			s.c.diags.Warnf(CodeFilePlaceholder, pos, "supply the file before you deploy", "%s %q does not exist; an empty file stands in for it", what, written)
+			s.c.diags.Warnf(CodeFilePlaceholder, pos, "supply the file before you deploy", "%s %q does not exist; an empty file replaces it", what, written)
 		}
 		ref := s.bytes(nil, 0o644, written)
 		ref.Placeholder = true
@@ -175,7 +175,7 @@ func (s *stager) missing(written, p string, pos diag.Pos, what string, err error
 	if !errors.Is(err, fs.ErrNotExist) {
 		reason = "cannot be read: " + topology.UnwrapPath(err).Error()
 	}
-	hint := fmt.Sprintf("create %s, pass --map-file %s=FILE, or --allow-missing to go on without it", p, written)
+	hint := fmt.Sprintf("create %s, pass --map-file %s=FILE, or --allow-missing to continue without it", p, written)
 	if !filepath.IsAbs(p) {
 		hint = fmt.Sprintf("the topology was not read from a folder; pass --map-file %s=FILE", written)
 	}
@@ -215,7 +215,7 @@ func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (la
 		return lab.FileRef{}, name, false
 	}
 	if s.c.o.Fetch == nil {
-		s.c.diags.Errorf(CodeFetch, pos, fmt.Sprintf("download it and pass --map-file %s=FILE", shown), "%s %q: there is no network to fetch it", what, shown)
+		s.c.diags.Errorf(CodeFetch, pos, fmt.Sprintf("download it and pass --map-file %s=FILE", shown), "%s %q: it cannot be fetched without a network", what, shown)
 		return lab.FileRef{}, name, false
 	}
 	data, err := s.c.o.Fetch(s.c.ctx, value)
@@ -223,7 +223,7 @@ func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (la
 		hint := fmt.Sprintf("check the URL, or download it and pass --map-file %s=FILE", shown)
 		var private *fetch.PrivateError
 		if errors.As(err, &private) {
-			hint = fmt.Sprintf("a fetched topology fetches from public addresses only: download it and pass --map-file %s=FILE, or --trust the topology", shown)
+			hint = fmt.Sprintf("a fetched topology can fetch only from public addresses: download the file and pass --map-file %s=FILE, or --trust the topology", shown)
 		}
 		s.c.diags.Errorf(CodeFetch, pos, hint, "%s cannot be fetched: %v", what, err)
 		return lab.FileRef{}, name, false
@@ -249,7 +249,7 @@ func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir,
 	return d, ok
 }
 
-// warnOutside tells, once a folder, of symbolic links that lead out of it.
+// warnOutside says, once a folder, of symbolic links that leave it.
 func (s *stager) warnOutside(d *lab.Dir, written string, pos diag.Pos, what string) {
 	var outside []lab.DirEntry
 	for _, e := range d.Entries {
@@ -264,12 +264,12 @@ func (s *stager) warnOutside(d *lab.Dir, written string, pos diag.Pos, what stri
 	if n := len(outside); n > 1 {
 		more = " (and " + diag.Count(n-1, "more link") + " like it)"
 	}
-	s.c.diags.Warnf(CodeLinkOutside, pos, "replace the link by the file itself if the node needs it",
-		"%s %q: the symbolic link %s leads to %s, which is not in the folder%s; the node looks for that in its own files", what, written, outside[0].Path, outside[0].Link, more)
+	s.c.diags.Warnf(CodeLinkOutside, pos, "replace the link with the file if the node needs it",
+		"%s %q: the symbolic link %s points to %s, which is not in the folder%s; the node resolves it in its own file system", what, written, outside[0].Path, outside[0].Link, more)
 }
 
 // rendered adds the files that an earlier render wrote into a folder, if it did, to
-// those that are left out: a render would grow by the one before it, and have its
+// those that are omitted: a render would grow by the one before it, and have its
 // Secrets in a ConfigMap.
 func (s *stager) rendered(folder string, leftOut map[string]bool) {
 	list := filepath.Join(folder, contract.FolderList)
@@ -298,11 +298,11 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 	ok := true
 	for _, e := range entries {
 		if len(d.Entries) >= maxDirFiles {
-			s.c.diags.Errorf(CodeFileTooLarge, pos, "name a smaller folder, or bake it into the image", "%s %q has more than %d entries", what, written, maxDirFiles)
+			s.c.diags.Errorf(CodeFileTooLarge, pos, "name a smaller folder, or add it to the image", "%s %q has more than %d entries", what, written, maxDirFiles)
 			return false
 		}
 		if !utf8.ValidString(e.Name()) {
-			s.c.diags.Errorf(CodeFileUnreadable, pos, "rename the file", "%s %q holds a file whose name %q is not UTF-8", what, written, e.Name())
+			s.c.diags.Errorf(CodeFileUnreadable, pos, "rename the file", "%s %q contains a file whose name %q is not UTF-8", what, written, e.Name())
 			ok = false
 			continue
 		}
@@ -314,7 +314,7 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 		if e.Type()&fs.ModeSymlink != 0 {
 			target, err := s.c.o.Reach.Readlink(full)
 			if err != nil {
-				s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, topology.UnwrapPath(err))
+				s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is omitted: %v", what, written, name, topology.UnwrapPath(err))
 				continue
 			}
 			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: 0o777, Link: filepath.ToSlash(target)})
@@ -323,7 +323,7 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 		info, err := s.c.o.Reach.Lstat(full)
 		switch {
 		case err != nil:
-			s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is left out: %v", what, written, name, topology.UnwrapPath(err))
+			s.c.diags.Warnf(CodeFileUnreadable, pos, "check its permissions", "%s %q: %s is omitted: %v", what, written, name, topology.UnwrapPath(err))
 		case info.IsDir():
 			at := len(d.Entries)
 			d.Entries = append(d.Entries, lab.DirEntry{Path: name, Mode: stagedMode(info.Mode())})
@@ -332,7 +332,7 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 				d.Entries = d.Entries[:at] // a render made it
 			}
 		case !info.Mode().IsRegular():
-			s.c.diags.Warnf(CodeFileUnreadable, pos, "take it out of the folder if the node does not need it", "%s %q: %s is neither a file nor a folder and is left out", what, written, name)
+			s.c.diags.Warnf(CodeFileUnreadable, pos, "remove it from the folder if the node does not need it", "%s %q: %s is neither a file nor a folder and is omitted", what, written, name)
 		default:
 			data, readable := s.read(full, info, written+"/"+name, pos, what)
 			if !readable {
@@ -346,7 +346,7 @@ func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos
 	return ok
 }
 
-// holdsOf tells that something in a folder, or below, is left out.
+// holdsOf reports that something in or below a folder is omitted.
 func holdsOf(folder string, leftOut map[string]bool) bool {
 	for name := range leftOut {
 		if strings.HasPrefix(name, folder+string(filepath.Separator)) {
@@ -357,7 +357,7 @@ func holdsOf(folder string, leftOut map[string]bool) bool {
 }
 
 // fromDisk is the payload of a file on disk. Keys and licences keep their mode as it
-// is, for programs refuse a private key that others can read.
+// is, for programs reject a private key that others can read.
 func (s *stager) fromDisk(p string, info fs.FileInfo, data []byte, origin string) lab.FileRef {
 	ref := s.bytes(data, stagedMode(info.Mode()), origin)
 	if ref.Secret = ref.Secret || secretName(p); ref.Secret {
@@ -394,7 +394,7 @@ func modeBits(m fs.FileMode) uint32 {
 	return bits
 }
 
-// staysInside tells whether a relative link target at name stays in its root.
+// staysInside reports whether a relative link target at name stays in its root.
 func staysInside(name, target string) bool {
 	if filepath.IsAbs(target) {
 		return false

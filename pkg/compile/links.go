@@ -75,7 +75,7 @@ func (c *compiler) briefLink(l *topology.Link, out *lab.Link) bool {
 		switch t := lab.LinkType(strings.ToLower(strings.TrimSpace(e.Node.Value))); t {
 		case lab.LinkHost, lab.LinkMgmtNet, lab.LinkMacvlan:
 			if n := c.nodes[e.Node.Value]; n != nil && n.Kind != hostKind {
-				c.diags.Warnf(CodeBadLink, e.Node.Pos, "rename the node", "%q in a brief link makes it a link of type %s, as in containerlab; node %q is not part of it", e.Node.Value, t, n.Name)
+				c.diags.Warnf(CodeBadLink, e.Node.Pos, "rename the node", "%q in a brief link selects the link type %s, as in containerlab; node %q is not part of it", e.Node.Value, t, n.Name)
 			}
 			out.Type = t
 			out.HostInterface = e.Interface.Value
@@ -92,7 +92,7 @@ func (c *compiler) briefLink(l *topology.Link, out *lab.Link) bool {
 
 func (c *compiler) haveTwo(l *topology.Link) bool {
 	if len(l.Endpoints) != 2 {
-		c.diags.Errorf(CodeBadLink, l.Pos, "write two endpoints; connect more nodes through a node of kind bridge", "the link has %s, not two", diag.Count(len(l.Endpoints), "endpoint"))
+		c.diags.Errorf(CodeBadLink, l.Pos, "write two endpoints; to connect more nodes, use a node of kind bridge", "the link has %s, not two", diag.Count(len(l.Endpoints), "endpoint"))
 		return false
 	}
 	return l.Endpoints[0].Node.Value != "" && l.Endpoints[1].Node.Value != ""
@@ -106,7 +106,7 @@ func (c *compiler) briefAddresses(l *topology.Link) {
 		name string
 	}{{l.IPv4, true, "ipv4"}, {l.IPv6, false, "ipv6"}} {
 		if len(list.l.Items) > len(l.Endpoints) {
-			c.diags.Errorf(CodeBadLink, list.l.Pos, "write at most one for each end", "the link has %d %s addresses and two ends", len(list.l.Items), list.name)
+			c.diags.Errorf(CodeBadLink, list.l.Pos, "write at most one for each end", "the link has %d %s addresses but two ends", len(list.l.Items), list.name)
 			continue
 		}
 		for i, s := range list.l.Items {
@@ -177,7 +177,7 @@ func (c *compiler) oneEnd(l *topology.Link, out *lab.Link) bool {
 				out.MacvlanMode = "bridge"
 			}
 			if !slices.Contains([]string{"bridge", "vepa", "private", "passthru", "source"}, out.MacvlanMode) {
-				c.diags.Errorf(topology.CodeBadValue, l.Mode.Pos, "use bridge, vepa, private, passthru or source", "macvlan mode %q is not known", l.Mode.Value)
+				c.diags.Errorf(topology.CodeBadValue, l.Mode.Pos, "use bridge, vepa, private, passthru or source", "unknown macvlan mode %q", l.Mode.Value)
 				ok = false
 			}
 		} else {
@@ -221,7 +221,7 @@ func (c *compiler) vxlan(l *topology.Link, out *lab.Link) bool {
 	return ok
 }
 
-// outsideLink gives a link its only end in the lab, and tells what the worker
+// outsideLink gives a link its only end in the lab, and says what the worker
 // has to have for it.
 func (c *compiler) outsideLink(out *lab.Link, e topology.Endpoint) bool {
 	end, ok := c.endpoint(e)
@@ -230,24 +230,24 @@ func (c *compiler) outsideLink(out *lab.Link, e topology.Endpoint) bool {
 	}
 	out.Endpoints = []*lab.Endpoint{end}
 	if n := c.nodes[end.Node]; n != nil && n.Kind == hostKind {
-		c.diags.Errorf(CodeBadLink, e.Pos, "name a node that has a Pod", "the %s link begins at node %q, which is the host itself", out.Type, end.Node)
+		c.diags.Errorf(CodeBadLink, e.Pos, "name a node that has a Pod", "the %s link starts at node %q, which is the host itself", out.Type, end.Node)
 		return false
 	}
 	if out.HostInterface == "" && out.VXLAN == nil {
 		return ok
 	}
 	if out.HostInterface != "" && !isWord(out.HostInterface) {
-		c.diags.Errorf(kinds.CodeInterfaceName, e.Pos, "use printable characters without spaces", "%q cannot be the name of an interface of the worker", out.HostInterface)
+		c.diags.Errorf(kinds.CodeInterfaceName, e.Pos, "use printable characters without spaces", "%q is not a valid name for an interface of the worker", out.HostInterface)
 		return false
 	}
 	switch out.Type {
 	case lab.LinkMacvlan:
-		c.diags.Warnf(CodeWorkerInterface, e.Pos, "place the node on a worker that has it (nodeSelector in c9s.yaml)", "%s:%s needs interface %q on the worker that it lands on", end.Node, e.Interface.Value, out.HostInterface)
+		c.diags.Warnf(CodeWorkerInterface, e.Pos, "place the node on a worker that has it (nodeSelector in c9s.yaml)", "%s:%s requires interface %q on the worker where it is scheduled", end.Node, e.Interface.Value, out.HostInterface)
 	case lab.LinkHost:
-		c.diags.Warnf(CodeWorkerInterface, e.Pos, "place the node on the worker you mean (nodeSelector in c9s.yaml)", "%s:%s makes interface %q on the worker that it lands on", end.Node, e.Interface.Value, out.HostInterface)
+		c.diags.Warnf(CodeWorkerInterface, e.Pos, "place the node on the intended worker (nodeSelector in c9s.yaml)", "%s:%s creates interface %q on the worker where it is scheduled", end.Node, e.Interface.Value, out.HostInterface)
 	case lab.LinkVXLAN, lab.LinkVXLANStitch:
 		if p := out.VXLAN.Parent; p != "" {
-			c.diags.Warnf(CodeWorkerInterface, e.Pos, "nothing to do: the worker's routes choose the way", "the tunnel of %s:%s leaves by the Pod's own interface; parent-interface %q has no effect in a cluster", end.Node, e.Interface.Value, p)
+			c.diags.Warnf(CodeWorkerInterface, e.Pos, "none needed: the worker's routes select the path", "the tunnel of %s:%s uses the Pod's own interface; parent-interface %q has no effect in a cluster", end.Node, e.Interface.Value, p)
 		}
 	}
 	return ok
@@ -277,7 +277,7 @@ func reservedInterface(n *node, name string) string {
 
 // endpoint resolves one end: its node, Linux interface name, MAC and addresses.
 // It returns an end for counting even after an error, unless its node is unknown.
-// noLink is an Endpoint's Link where the link was refused.
+// noLink is an Endpoint's Link where the link was rejected.
 const noLink = -1
 
 func (c *compiler) endpoint(e topology.Endpoint) (*lab.Endpoint, bool) {
@@ -292,13 +292,13 @@ func (c *compiler) endpoint(e topology.Endpoint) (*lab.Endpoint, bool) {
 	ok := true
 	end := &lab.Endpoint{Node: n.Name, Interface: e.Interface.Value, Link: noLink, Vars: e.Vars.Value, Pos: e.Pos, Bridge: n.RootNamespace && n.Kind != hostKind}
 	if !isPrintable(e.Interface.Value) {
-		c.diags.Errorf(kinds.CodeInterfaceName, e.Interface.Pos, "use printable characters", "node %q: %q cannot be the name of an interface", n.Name, e.Interface.Value)
+		c.diags.Errorf(kinds.CodeInterfaceName, e.Interface.Pos, "use printable characters", "node %q: %q is not a valid interface name", n.Name, e.Interface.Value)
 		n.badInterface = true
 		ok = false
 	} else if n.kind != nil {
 		linux, alias, err := n.kind.MapInterface(e.Interface.Value, n.Node)
 		if err != nil {
-			c.diags.Errorf(kinds.CodeInterfaceName, e.Interface.Pos, "write one of the names that the kind has", "node %q: %v", n.Name, err)
+			c.diags.Errorf(kinds.CodeInterfaceName, e.Interface.Pos, "use an interface name of the kind", "node %q: %v", n.Name, err)
 			n.badInterface = true
 			ok = false
 		} else {
@@ -343,7 +343,7 @@ func (c *compiler) endAddress(s topology.Str, v4 bool) (netip.Prefix, bool) {
 	return c.prefix(s, "address", v4)
 }
 
-// checkEndpoints refuses an interface that two links use, and host interfaces
+// checkEndpoints rejects an interface that two links use, and host interfaces
 // that two nodes make; then it lets each kind check its names.
 func (c *compiler) checkEndpoints() {
 	type ifname struct{ node, name string }
@@ -352,7 +352,7 @@ func (c *compiler) checkEndpoints() {
 		for _, e := range l.Endpoints {
 			key := ifname{e.Node, e.Interface}
 			if other, dup := used[key]; dup {
-				c.diags.Errorf(CodeDuplicateEnd, e.Pos, "give each link an interface of its own", "interface %s of node %q is used by two links (also at %s)", e.Written(), e.Node, other)
+				c.diags.Errorf(CodeDuplicateEnd, e.Pos, "give each link a different interface", "interface %s of node %q is used by two links (also at %s)", e.Written(), e.Node, other)
 				continue
 			}
 			used[key] = e.Pos
@@ -364,14 +364,14 @@ func (c *compiler) checkEndpoints() {
 			continue
 		}
 		if other, dup := hostNames[l.HostInterface]; dup {
-			c.diags.Errorf(CodeDuplicateEnd, l.Pos, "give each its own name", "host interface %q is made by two links (also at %s)", l.HostInterface, other)
+			c.diags.Errorf(CodeDuplicateEnd, l.Pos, "give each its own name", "two links create the host interface %q (the other one is at %s)", l.HostInterface, other)
 			continue
 		}
 		hostNames[l.HostInterface] = l.Pos
 	}
 	for _, n := range c.order {
 		if n.NetworkMode == lab.NetworkHost && len(n.Endpoints) > 0 {
-			c.diags.Errorf(CodeNetworkMode, n.Endpoints[0].Pos, "remove network-mode host, or the links", "node %q runs in the worker's network and cannot have links", n.Name)
+			c.diags.Errorf(CodeNetworkMode, n.Endpoints[0].Pos, "remove network-mode host, or the links", "node %q uses the worker's network and cannot have links", n.Name)
 		}
 		if n.kind != nil && !n.badInterface {
 			c.diags.Append(n.kind.CheckInterfaces(n.Node))

@@ -97,7 +97,7 @@ func (c *compiler) defaultSubnet(written topology.Str, fallback netip.Prefix, mo
 	if !common.IsValid() {
 		return fallback
 	}
-	c.diags.Warnf(CodeMgmtSubnet, at, "set it under mgmt", "the file has no management subnet, and its addresses are not in %s; %s is used", fallback, common)
+	c.diags.Warnf(CodeMgmtSubnet, at, "set it under mgmt", "the file sets no management subnet, and its addresses are outside %s; %s is used", fallback, common)
 	return common
 }
 
@@ -260,11 +260,11 @@ func (c *compiler) compileMgmtAddresses(n *node) {
 		}
 		for _, s := range []topology.Str{d.MgmtIPv4, d.MgmtIPv6} {
 			if s.Value != "" {
-				c.diags.Warnf(CodeFieldIgnored, s.Pos, "write it on the node itself", "a management address has no effect outside a node, as in containerlab")
+				c.diags.Warnf(CodeFieldIgnored, s.Pos, "write it on the node itself", "a management address outside a node has no effect, as in containerlab")
 			}
 		}
 		if d.Aliases.Set && len(d.Aliases.Items) > 0 {
-			c.diags.Warnf(CodeFieldIgnored, d.Aliases.Pos, "write them on the node itself", "aliases have no effect outside a node, as in containerlab")
+			c.diags.Warnf(CodeFieldIgnored, d.Aliases.Pos, "write them on the node itself", "aliases outside a node have no effect, as in containerlab")
 		}
 	}
 	if n.res.own == nil {
@@ -301,7 +301,7 @@ func (c *compiler) mgmtAddress(s topology.Str, f lab.MgmtFamily, v4 bool) (netip
 	case !f.Subnet.Contains(a):
 		c.diags.Errorf(CodeBadAddress, s.Pos, "choose an address of the subnet, or change mgmt", "management address %s is not in %s", a, f.Subnet)
 	case a == f.Subnet.Addr() || v4 && a == alloc.Broadcast(f.Subnet):
-		c.diags.Errorf(CodeBadAddress, s.Pos, "choose another address", "management address %s is the first or the last of %s, which no host can have", a, f.Subnet)
+		c.diags.Errorf(CodeBadAddress, s.Pos, "choose another address", "management address %s is the first or the last of %s, which hosts cannot use", a, f.Subnet)
 	case a == f.Gateway:
 		c.diags.Errorf(CodeBadAddress, s.Pos, "choose another address", "management address %s is the gateway's", a)
 	default:
@@ -336,7 +336,7 @@ func (c *compiler) compileCA() {
 	c.lab.CA = ca
 }
 
-// checkVocabulary tells of fields that have no effect or are refused: each once,
+// checkVocabulary reports fields that have no effect or are rejected: each once,
 // at the first place.
 func (c *compiler) checkVocabulary() {
 	count := map[string]int{}
@@ -359,10 +359,10 @@ func (c *compiler) checkVocabulary() {
 			more = " (and in " + diag.Count(n-1, "more place") + ")"
 		}
 		if field.Treatment == topology.Refused {
-			c.diags.Errorf(CodeFieldRefused, firstPos[path], "remove it", "%s is refused%s: %s", lastPart(path), more, field.Here)
+			c.diags.Errorf(CodeFieldRefused, firstPos[path], "remove it", "%s is rejected%s: %s", lastPart(path), more, field.Here)
 			continue
 		}
-		c.diags.Warnf(CodeFieldIgnored, firstPos[path], "nothing to do: containerlab goes on using it", "%s is ignored%s: %s", lastPart(path), more, asReason(field.Here))
+		c.diags.Warnf(CodeFieldIgnored, firstPos[path], "none needed: containerlab still uses it", "%s is ignored%s: %s", lastPart(path), more, asReason(field.Here))
 	}
 }
 

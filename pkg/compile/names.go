@@ -17,7 +17,7 @@ const maxNodeID = 58
 // MapName makes a Kubernetes name (RFC 1035 label of at most limit characters)
 // from a containerlab name by a fixed rule: lower case; every other character
 // than a letter or digit becomes a hyphen; hyphens at the ends are dropped; a name
-// that then begins with a digit gets "n-" in front; one that is too long, or has
+// that then starts with a digit gets "n-" in front; one that is too long, or has
 // nothing left, ends in eight digits of its SHA-256.
 func MapName(name string, limit int) string {
 	var b strings.Builder
@@ -59,13 +59,13 @@ func (c *compiler) compileName() {
 			branch, hash = c.o.GitHead(c.ctx, c.f.Dir)
 		}
 		if hash == "none" {
-			c.diags.Warnf(CodeNoGit, name.Pos, "render inside a Git repository", "the lab's name uses Git variables and there is no repository; they become \"none\"")
+			c.diags.Warnf(CodeNoGit, name.Pos, "render inside a Git repository", "the lab's name uses Git variables outside a repository; they become \"none\"")
 		}
 		name.Value = strings.NewReplacer("__gitBranch__", branch, "__gitHash__", hash).Replace(name.Value)
 	}
 	if i := strings.IndexFunc(name.Value, notInName); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(name.Value[i:])
-		c.diags.Errorf(CodeBadName, name.Pos, "use letters, digits, hyphens, dots and underscores", "the lab's name %q has %q in it, and containers' names cannot", name.Value, r)
+		c.diags.Errorf(CodeBadName, name.Pos, "use letters, digits, hyphens, dots and underscores", "the lab's name %q contains %q, which container names cannot", name.Value, r)
 	}
 	c.lab.Name = name.Value
 	c.lab.Prefix = "clab"
@@ -81,10 +81,10 @@ func (c *compiler) compileName() {
 		if c.o.Namespace != "" {
 			pos = diag.Pos{}
 		}
-		c.diags.Errorf(CodeNameReserved, pos, "choose another namespace with -n", "the lab would be in the namespace %q, and those with kube- are Kubernetes' own", c.lab.Namespace)
+		c.diags.Errorf(CodeNameReserved, pos, "choose another namespace with -n", "the lab would use the namespace %q, but names that start with kube- are reserved for Kubernetes", c.lab.Namespace)
 	}
 	if c.o.Namespace != "" && MapName(c.o.Namespace, 63) != c.o.Namespace {
-		c.diags.Errorf(CodeBadName, diag.Pos{}, fmt.Sprintf("use -n %s", MapName(c.o.Namespace, 63)), "%q cannot be the name of a namespace", c.o.Namespace)
+		c.diags.Errorf(CodeBadName, diag.Pos{}, fmt.Sprintf("use -n %s", MapName(c.o.Namespace, 63)), "%q is not a valid namespace name", c.o.Namespace)
 	}
 }
 
@@ -114,7 +114,7 @@ func (c *compiler) nameNodes() {
 			mapped = append(mapped, n.Name+" as "+n.ID)
 		}
 		if strings.HasPrefix(n.ID, "c9s-") {
-			c.diags.Errorf(CodeNameReserved, n.Pos, "rename the node", "node %q would be called %q in Kubernetes, and names with c9s- are the lab's own", n.Name, n.ID)
+			c.diags.Errorf(CodeNameReserved, n.Pos, "rename the node", "node %q would be called %q in Kubernetes, but names that start with c9s- are reserved", n.Name, n.ID)
 		}
 		told := ""
 		for _, service := range []string{n.ID, n.ID + "-wire"} {
@@ -138,6 +138,6 @@ func (c *compiler) nameNodes() {
 	if len(shown) > 8 {
 		shown = append(append([]string{}, mapped[:8]...), fmt.Sprintf("and %d more", len(mapped)-8))
 	}
-	c.diags.Warnf(CodeNameMapped, c.order[0].Pos, "either spelling works on the command line; inside the device the name stays as written",
-		"Kubernetes cannot carry some names and shows %s", strings.Join(shown, ", "))
+	c.diags.Warnf(CodeNameMapped, c.order[0].Pos, "the command line accepts either spelling; inside the device the name stays as written",
+		"Kubernetes does not allow some names and shows %s", strings.Join(shown, ", "))
 }

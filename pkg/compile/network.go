@@ -3,6 +3,7 @@ package compile
 import (
 	"strings"
 
+	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
@@ -20,13 +21,13 @@ func (c *compiler) compileNetworkModes() {
 		case "host":
 			n.NetworkMode = lab.NetworkHost
 			if !n.RootNamespace {
-				c.diags.Warnf(CodeNetworkMode, s.Pos, "choose the worker by nodeSelector in c9s.yaml", "node %q runs in the network of the worker it lands on, and sees that worker's interfaces", n.Name)
+				c.diags.Warnf(CodeNetworkMode, s.Pos, "select the worker with nodeSelector in c9s.yaml", "node %q uses the network of its worker and sees the worker's interfaces", n.Name)
 			}
 		case "container":
 			n.NetworkMode, n.NetworkNode = lab.NetworkContainer, c.networkTarget(target)
 		case "", "bridge", "default":
 		default:
-			c.diags.Warnf(CodeNetworkMode, s.Pos, "use none, host or container:NODE, or remove it", "network-mode %q of node %q is not known; the node is on the management network, as in containerlab", s.Value, n.Name)
+			c.diags.Warnf(CodeNetworkMode, s.Pos, "use none, host or container:NODE, or remove it", "unknown network-mode %q of node %q; the node uses the management network, as in containerlab", s.Value, n.Name)
 		}
 		if n.RootNamespace && n.NetworkMode != lab.NetworkContainer {
 			n.NetworkMode = lab.NetworkMgmt
@@ -45,7 +46,7 @@ func (c *compiler) compileNetworkModes() {
 		case n.NetworkNode == "":
 			c.diags.Errorf(CodeNetworkMode, s.Pos, "write container:NODE", "network-mode of node %q names no node", n.Name)
 		case primary == nil && chain:
-			c.diags.Errorf(CodeCycle, s.Pos, "let one of the nodes have a network of its own", "network-mode of node %q leads back to itself", n.Name)
+			c.diags.Errorf(CodeCycle, s.Pos, "give one of the nodes its own network", "network-mode of node %q refers back to itself", n.Name)
 		case primary == nil:
 			c.diags.Errorf(CodeUnknownNode, s.Pos, c.nodeHint(n.NetworkNode), "network-mode of node %q names %q, which is not a node of this topology: a Pod cannot join a container that runs outside the lab", n.Name, n.NetworkNode)
 		case primary.RootNamespace:
@@ -76,8 +77,8 @@ func (c *compiler) networkTarget(target string) string {
 	return target
 }
 
-// primary follows network-mode to the node that owns the namespace. chain tells
-// that it runs in a circle.
+// primary follows network-mode to the node that owns the namespace. chain says
+// that it runs in a cycle.
 func (c *compiler) primary(n *node) (p *node, chain bool) {
 	seen := map[*node]bool{}
 	for n != nil && n.NetworkMode == lab.NetworkContainer {
@@ -93,7 +94,7 @@ func (c *compiler) primary(n *node) (p *node, chain bool) {
 // nodeHint says which node may have been meant by a name that is none.
 func (c *compiler) nodeHint(name string) string {
 	names := c.nodeNames()
-	if near := topology.Nearest(name, names); near != "" {
+	if near := strictyaml.Nearest(name, names); near != "" {
 		return "did you mean \"" + near + "\"?"
 	}
 	if len(names) > 12 {

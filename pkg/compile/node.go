@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/docker/go-units"
+	"github.com/google/shlex"
+
+	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/topology"
-	"github.com/docker/go-units"
-	"github.com/google/shlex"
 )
 
 // hostKind is the kind that stands for the container host: it has no Pod.
@@ -34,7 +36,7 @@ func (c *compiler) resolveNode(def topology.Def) {
 	t := c.f.Topology
 	defer c.diags.ForNode(def.Name)()
 	if !isBridgeName(def.Name) {
-		c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q cannot be the name of a node", def.Name)
+		c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q is not a valid node name", def.Name)
 		return
 	}
 	n := &node{Node: &lab.Node{Name: def.Name, Pos: def.Pos}, res: resolveNode(t, def)}
@@ -42,7 +44,7 @@ func (c *compiler) resolveNode(def topology.Def) {
 	c.order = append(c.order, n)
 	c.resolveKind(n)
 	if !n.RootNamespace && !isName(def.Name) {
-		c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q cannot be the name of a node", def.Name)
+		c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q is not a valid node name", def.Name)
 	}
 	n.Group = n.res.group
 	if _, ok := t.Groups.Get(n.Group); n.Group != "" && !ok && len(t.Groups.Items) > 0 {
@@ -51,7 +53,7 @@ func (c *compiler) resolveNode(def topology.Def) {
 			names = append(names, g.Name)
 		}
 		hint := ""
-		if near := topology.Nearest(n.Group, names); near != "" {
+		if near := strictyaml.Nearest(n.Group, names); near != "" {
 			hint = "did you mean \"" + near + "\"?"
 		}
 		pos := n.res.str(func(d *topology.NodeDef) topology.Str { return d.Group }).Pos
@@ -59,14 +61,14 @@ func (c *compiler) resolveNode(def topology.Def) {
 	}
 }
 
-// checkKinds tells of settings for kinds that there are not, which no node can use.
+// checkKinds reports settings for kinds that there are not, which no node can use.
 func (c *compiler) checkKinds() {
 	for _, def := range c.f.Topology.Kinds.Items {
 		if _, ok := c.o.Kinds.Lookup(strings.ToLower(def.Name)); ok {
 			continue
 		}
 		hint := "see `c9s kinds` for all kinds; --kinds DIR adds your own"
-		if near := topology.Nearest(def.Name, c.o.Kinds.Names()); near != "" {
+		if near := strictyaml.Nearest(def.Name, c.o.Kinds.Names()); near != "" {
 			hint = "did you mean \"" + near + "\"?"
 		}
 		c.diags.Warnf(kinds.CodeUnknown, def.Pos, hint, "topology.kinds has settings for %q, which is not a kind", def.Name)
@@ -85,10 +87,10 @@ func (c *compiler) resolveKind(n *node) {
 	k, ok := c.o.Kinds.Lookup(written)
 	if !ok {
 		hint := "see `c9s kinds` for all kinds; --kinds DIR adds your own"
-		if near := topology.Nearest(written, c.o.Kinds.Names()); near != "" {
+		if near := strictyaml.Nearest(written, c.o.Kinds.Names()); near != "" {
 			hint = "did you mean \"" + near + "\"?"
 		}
-		c.diags.Errorf(kinds.CodeUnknown, pos, hint, "kind %q of node %q is not known", n.res.kind, n.Name)
+		c.diags.Errorf(kinds.CodeUnknown, pos, hint, "unknown kind %q of node %q", n.res.kind, n.Name)
 		return
 	}
 	n.kind = k
@@ -115,7 +117,7 @@ func (c *compiler) compileNode(n *node) {
 		n.Hostname = hostname.Value
 	}
 	if len(n.Hostname) > 64 {
-		c.diags.Errorf(CodeOutOfRange, n.Pos, "set a shorter hostname", "the host name of node %q has %d characters, and Linux takes 64", n.Name, len(n.Hostname))
+		c.diags.Errorf(CodeOutOfRange, n.Pos, "set a shorter hostname", "the hostname of node %q has %d characters, but Linux allows only 64", n.Name, len(n.Hostname))
 	}
 	c.compileImage(n)
 	n.User = str(func(d *topology.NodeDef) topology.Str { return d.User })
@@ -174,19 +176,19 @@ func (c *compiler) compileImage(n *node) {
 		n.ImagePullPolicy = "IfNotPresent"
 	default:
 		n.ImagePullPolicy = "IfNotPresent"
-		c.diags.Warnf(CodeFieldIgnored, policy.Pos, "write Always, Never or IfNotPresent", "image-pull-policy %q is not known; IfNotPresent is used, as in containerlab", policy.Value)
+		c.diags.Warnf(CodeFieldIgnored, policy.Pos, "write Always, Never or IfNotPresent", "unknown image-pull-policy %q; IfNotPresent is used, as in containerlab", policy.Value)
 	}
 	n.Entrypoint = c.words(r.str(func(d *topology.NodeDef) topology.Str { return d.Entrypoint }), "entrypoint")
 	n.Cmd = c.words(r.str(func(d *topology.NodeDef) topology.Str { return d.Cmd }), "cmd")
 }
 
-// PlaceholderImage stands in for an image under --allow-missing. The name cannot
+// PlaceholderImage replaces an image under --allow-missing. The name cannot
 // be pulled from anywhere (RFC 6761 keeps .invalid free).
 const PlaceholderImage = "image.invalid/missing"
 
 var unsetVariable = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?`)
 
-// imageVariables tells of variables in an image that the environment does not
+// imageVariables reports variables in an image that the environment does not
 // have: the topology keeps them as they are, and no registry has such an image.
 func (c *compiler) imageVariables(n *node, image topology.Str) string {
 	names := unsetVariable.FindAllStringSubmatch(image.Value, -1)
@@ -195,19 +197,19 @@ func (c *compiler) imageVariables(n *node, image topology.Str) string {
 	}
 	name := names[0][1]
 	if c.o.AllowMissing {
-		c.diags.Warnf(CodeFilePlaceholder, image.Pos, "set it before you deploy", "the image %q needs the environment variable %s, which is not set; \"missing\" stands in for it", image.Value, name)
+		c.diags.Warnf(CodeFilePlaceholder, image.Pos, "set it before you deploy", "the image %q uses the environment variable %s, which is not set; \"missing\" replaces it", image.Value, name)
 		return unsetVariable.ReplaceAllString(image.Value, "missing")
 	}
 	c.diags.Errorf(CodeImageVariable, image.Pos, fmt.Sprintf("set it (%s=...), or give it a default in the topology: ${%s:-...}", name, name),
-		"the image %q of node %q needs the environment variable %s, which is not set", image.Value, n.Name, name)
+		"the image %q of node %q uses the environment variable %s, which is not set", image.Value, n.Name, name)
 	return image.Value
 }
 
-// missingImage tells that a node has no image.
+// missingImage reports that a node has no image.
 func (c *compiler) missingImage(n *node) {
 	if c.o.AllowMissing {
 		n.Image = PlaceholderImage
-		c.diags.Warnf(CodeFilePlaceholder, n.Pos, "set an image before you deploy", "node %q has no image; %s stands in for it", n.Name, PlaceholderImage)
+		c.diags.Warnf(CodeFilePlaceholder, n.Pos, "set an image before you deploy", "node %q has no image; %s replaces it", n.Name, PlaceholderImage)
 		return
 	}
 	c.diags.Errorf(CodeNoImage, n.Pos, "add \"image: ...\" to the node, its kind or the defaults", "node %q has no image", n.Name)
@@ -275,9 +277,9 @@ func (c *compiler) compileRestart(n *node) {
 	switch s.Value {
 	case "", "always", "unless-stopped":
 	case "no", "on-failure":
-		c.diags.Warnf(CodeFieldIgnored, s.Pos, "nothing to do: containerlab goes on using it", "restart-policy %q of node %q: Kubernetes always restarts the container of a Deployment", s.Value, n.Name)
+		c.diags.Warnf(CodeFieldIgnored, s.Pos, "none needed: containerlab still uses it", "restart-policy %q of node %q: Kubernetes always restarts the container of a Deployment", s.Value, n.Name)
 	default:
-		c.diags.Warnf(CodeFieldIgnored, s.Pos, "use no, always, on-failure or unless-stopped", "restart-policy %q is not known and has no effect, as in containerlab", s.Value)
+		c.diags.Warnf(CodeFieldIgnored, s.Pos, "use no, always, on-failure or unless-stopped", "unknown restart-policy %q has no effect, as in containerlab", s.Value)
 		n.RestartPolicy = ""
 	}
 }
@@ -302,7 +304,7 @@ func (c *compiler) compilePorts(n *node) {
 	for _, s := range n.res.firstList(func(d *topology.NodeDef) topology.List { return d.Ports }) {
 		ports, err := lab.ParsePort(s.Value)
 		if err != nil {
-			c.diags.Errorf(CodeBadPort, s.Pos, "write it as Docker does: 80, 8080:80, 127.0.0.1:8080:80/tcp, 5000-5010:5000-5010", "port %q: %v", s.Value, err)
+			c.diags.Errorf(CodeBadPort, s.Pos, "use Docker's syntax: 80, 8080:80, 127.0.0.1:8080:80/tcp, 5000-5010:5000-5010", "port %q: %v", s.Value, err)
 			continue
 		}
 		for _, p := range ports {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
@@ -27,10 +28,10 @@ func (c *compiler) compileCapabilities(items []topology.Str) []string {
 		switch {
 		case !slices.Contains(capabilityNames, name):
 			hint := "use a name of capabilities(7), such as NET_ADMIN"
-			if near := topology.Nearest(name, capabilityNames); near != "" {
+			if near := strictyaml.Nearest(name, capabilityNames); near != "" {
 				hint = "did you mean \"" + near + "\"?"
 			}
-			c.diags.Errorf(topology.CodeBadValue, s.Pos, hint, "capability %q is not known", s.Value)
+			c.diags.Errorf(topology.CodeBadValue, s.Pos, hint, "unknown capability %q", s.Value)
 		case !slices.Contains(out, name):
 			out = append(out, name)
 		}
@@ -88,7 +89,7 @@ func parseDevice(text string) (device, bool) {
 	return d, len(rest) == 0
 }
 
-// devicePermissions tells r, w and m in any order.
+// devicePermissions says r, w and m in any order.
 func devicePermissions(text string) bool {
 	return text != "" && strings.Trim(text, "rwm") == ""
 }

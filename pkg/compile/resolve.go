@@ -9,7 +9,7 @@ import (
 )
 
 // resolved are the definitions that apply to one node, the most specific first:
-// node, group, kind, defaults. Those that the file does not have are left out.
+// node, group, kind, defaults. Those that the file does not have are omitted.
 type resolved struct {
 	// own is the node's own definition, nil for a node with nothing under it.
 	own    *topology.NodeDef

@@ -26,7 +26,7 @@ func (c *compiler) compileSettings(n *node) {
 		for what, words := range map[string][]topology.Str{"option": d.Options.Items, "search domain": d.Search.Items} {
 			for _, s := range words {
 				if !isWord(s.Value) {
-					c.diags.Errorf(topology.CodeBadValue, s.Pos, "write one word an entry", "dns %s %q is not one word", what, s.Value)
+					c.diags.Errorf(topology.CodeBadValue, s.Pos, "write one word per entry", "dns %s %q is not one word", what, s.Value)
 				}
 			}
 		}
@@ -41,7 +41,7 @@ func (c *compiler) compileSettings(n *node) {
 	case "", "live", "restart", "recreate":
 		n.LinkApplyMode = mode.Value
 	default:
-		c.diags.Errorf(topology.CodeBadValue, mode.Pos, "use live, restart or recreate", "link-apply-mode %q is not known", mode.Value)
+		c.diags.Errorf(topology.CodeBadValue, mode.Pos, "use live, restart or recreate", "unknown link-apply-mode %q", mode.Value)
 	}
 }
 
@@ -75,7 +75,7 @@ func (c *compiler) compileHealthcheck(n *node) {
 			return
 		}
 	default:
-		c.diags.Warnf(topology.CodeBadValue, h.Test.Pos, "begin with CMD, CMD-SHELL or NONE", "the healthcheck has no effect, as in Docker: its test begins with %q", test[0])
+		c.diags.Warnf(topology.CodeBadValue, h.Test.Pos, "start with CMD, CMD-SHELL or NONE", "the healthcheck has no effect, as in Docker: its test starts with %q", test[0])
 		return
 	}
 	n.Healthcheck = &lab.Healthcheck{
@@ -109,7 +109,7 @@ func (c *compiler) compileCertificate(n *node) {
 		}
 		for _, s := range b.SANs.Items {
 			if !isWord(s.Value) {
-				c.diags.Errorf(topology.CodeBadValue, s.Pos, "write one name or address an entry", "%q cannot be a name in a certificate", s.Value)
+				c.diags.Errorf(topology.CodeBadValue, s.Pos, "write one name or address per entry", "%q is not a valid name in a certificate", s.Value)
 			}
 		}
 	}
@@ -174,12 +174,12 @@ func (c *compiler) compileEnv(n *node) map[string]string {
 		}
 		text := c.lab.Files[ref.Digest]
 		if unfolds(text) {
-			c.diags.Errorf(CodeFileTooLarge, s.Pos, "write the values out", "the variables of env-file %q unfold to more than %d bytes", s.Value, maxEnvFile)
+			c.diags.Errorf(CodeFileTooLarge, s.Pos, "write the values without references", "the variables of env-file %q expand to more than %d bytes", s.Value, maxEnvFile)
 			continue
 		}
 		parsed, err := godotenv.UnmarshalBytes(text)
 		if err != nil {
-			c.diags.Errorf(CodeFileUnreadable, s.Pos, "write NAME=value, a line each", "env-file %q: %v", s.Value, err)
+			c.diags.Errorf(CodeFileUnreadable, s.Pos, "write one NAME=value per line", "env-file %q: %v", s.Value, err)
 			continue
 		}
 		for k, v := range parsed {
@@ -240,10 +240,10 @@ func unfolds(text []byte) bool {
 func (c *compiler) envName(name string, pos diag.Pos) bool {
 	switch {
 	case name == "" || strings.ContainsAny(name, "=\x00"):
-		c.diags.Errorf(CodeBadName, pos, "write NAME: value", "%q cannot be the name of an environment variable", name)
+		c.diags.Errorf(CodeBadName, pos, "write NAME: value", "%q is not a valid name for an environment variable", name)
 		return false
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }):
-		c.diags.Errorf(CodeBadName, pos, "use letters, digits and underscores", "Kubernetes takes no environment variable called %q: only printable ASCII characters", name)
+		c.diags.Errorf(CodeBadName, pos, "use letters, digits and underscores", "Kubernetes rejects the environment variable %q: names must be printable ASCII", name)
 		return false
 	}
 	return true
@@ -292,14 +292,14 @@ func (c *compiler) compileConfigFiles(n *node) {
 	if n.EnforceStartupConfig && n.SuppressStartupConfig {
 		c.diags.Errorf(kinds.CodeStartupConfigConflict, suppress.Pos, "keep one of the two", "node %q both enforces and suppresses its startup-config", n.Name)
 	} else if n.EnforceStartupConfig && s.Value == "" {
-		c.diags.Errorf(kinds.CodeStartupConfigConflict, enforce.Pos, "add startup-config, or remove enforce-startup-config", "node %q enforces a startup-config and has none", n.Name)
+		c.diags.Errorf(kinds.CodeStartupConfigConflict, enforce.Pos, "add startup-config, or remove enforce-startup-config", "node %q enforces a startup-config but has none", n.Name)
 	}
 	l := r.str(func(d *topology.NodeDef) topology.Str { return d.License })
 	if l.Value == "" && n.kind != nil && n.kind.License.Policy == "required" && c.o.AllowMissing {
 		ref := c.files.bytes(nil, 0o644, "license")
 		ref.Placeholder, ref.Secret = true, true
 		n.License = &ref
-		c.diags.Warnf(CodeFilePlaceholder, n.Pos, "add license: before you deploy", "node %q of kind %s has no licence; an empty file stands in for it", n.Name, n.WrittenKind)
+		c.diags.Warnf(CodeFilePlaceholder, n.Pos, "add license: before you deploy", "node %q of kind %s has no licence; an empty file replaces it", n.Name, n.WrittenKind)
 	}
 	if l.Value != "" {
 		if ref, _, ok := c.files.text(l.Value, l.Pos, "license", "embedded.lic"); ok {
@@ -347,7 +347,7 @@ func (c *compiler) compileComponents(n *node) {
 			continue
 		}
 		if other, dup := slots[slot]; dup {
-			c.diags.Errorf(kinds.CodeComponents, comp.Pos, "give each card a slot of its own", "slot %q of node %q is used twice (also at %s)", comp.Slot.Value, n.Name, other)
+			c.diags.Errorf(kinds.CodeComponents, comp.Pos, "give each card a different slot", "slot %q of node %q is used twice (also at %s)", comp.Slot.Value, n.Name, other)
 			continue
 		}
 		slots[slot] = comp.Pos
@@ -385,7 +385,7 @@ func (c *compiler) card(slot topology.Int, typ topology.Str, pos diag.Pos, what 
 	case slot.Value <= 0 || typ.Value == "":
 		c.diags.Errorf(kinds.CodeComponents, pos, "give it a slot from 1 and a type", "the %s has slot %d and type %q", what, slot.Value, typ.Value)
 	case seen[slot.Value]:
-		c.diags.Errorf(kinds.CodeComponents, pos, "give each a slot of its own", "%s slot %d is used twice", what, slot.Value)
+		c.diags.Errorf(kinds.CodeComponents, pos, "give each a different slot", "%s slot %d is used twice", what, slot.Value)
 	default:
 		seen[slot.Value] = true
 		return true

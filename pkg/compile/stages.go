@@ -12,7 +12,7 @@ import (
 // stageOrder are the stages in the order in which a node goes through them.
 var stageOrder = []lab.StageName{lab.StageCreate, lab.StageCreateLinks, lab.StageConfigure, lab.StageHealthy, lab.StageExit}
 
-// compileStages appends the stages of all levels, and refuses circles.
+// compileStages appends the stages of all levels, and rejects circles.
 func (c *compiler) compileStages() {
 	for n := range c.eachNode() {
 		for i := len(n.res.levels) - 1; i >= 0; i-- {
@@ -34,7 +34,7 @@ func (c *compiler) compileStages() {
 	c.checkCycles()
 }
 
-// addStage appends one level's stage; a wait that is there already is dropped.
+// addStage appends one level's stage; a wait that already exists is dropped.
 func (c *compiler) addStage(n *node, name lab.StageName, s *topology.Stage) {
 	if n.Stages == nil {
 		n.Stages = lab.Stages{}
@@ -47,7 +47,7 @@ func (c *compiler) addStage(n *node, name lab.StageName, s *topology.Stage) {
 			c.diags.Errorf(topology.CodeMissingField, w.Pos, "write {node: NAME, stage: healthy}", "an entry of wait-for of node %q has no node or no stage", n.Name)
 			continue
 		case !slices.Contains(stageOrder, wait.Stage):
-			c.diags.Errorf(topology.CodeBadValue, w.Pos, "use create, create-links, configure, healthy or exit", "stage %q is not known", w.Stage.Value)
+			c.diags.Errorf(topology.CodeBadValue, w.Pos, "use create, create-links, configure, healthy or exit", "unknown stage %q", w.Stage.Value)
 			continue
 		case c.nodes[wait.Node] == nil:
 			c.diags.Errorf(CodeUnknownNode, w.Pos, c.nodeHint(wait.Node), "node %q waits for %q, which is not a node of this topology", n.Name, wait.Node)
@@ -60,11 +60,11 @@ func (c *compiler) addStage(n *node, name lab.StageName, s *topology.Stage) {
 	}
 	for _, e := range s.Exec {
 		if strings.EqualFold(e.Target.Value, "host") {
-			c.diags.Warnf(CodeHostExec, e.Pos, "run the command yourself, or in a node", "a command of node %q for the container host is left out: c9s runs nothing on your machine or on the worker", n.Name)
+			c.diags.Warnf(CodeHostExec, e.Pos, "run the command yourself, or in a node", "a command of node %q for the container host is omitted: c9s runs nothing on your machine or on the worker", n.Name)
 			continue
 		}
 		if e.Target.Value != "" && e.Target.Value != "container" {
-			c.diags.Errorf(topology.CodeBadValue, e.Target.Pos, "use container or host", "target %q is not known", e.Target.Value)
+			c.diags.Errorf(topology.CodeBadValue, e.Target.Pos, "use container or host", "unknown target %q", e.Target.Value)
 			continue
 		}
 		phase := e.Phase.Value
@@ -73,7 +73,7 @@ func (c *compiler) addStage(n *node, name lab.StageName, s *topology.Stage) {
 			phase = "on-enter"
 		case "on-enter", "on-exit":
 		default:
-			c.diags.Errorf(topology.CodeBadValue, e.Phase.Pos, "use on-enter or on-exit", "phase %q is not known", phase)
+			c.diags.Errorf(topology.CodeBadValue, e.Phase.Pos, "use on-enter or on-exit", "unknown phase %q", phase)
 			continue
 		}
 		command := e.Command
@@ -178,7 +178,7 @@ func (c *compiler) checkCycles() {
 				for _, s := range path {
 					circle = append(circle, fmt.Sprintf("%s (%s)", s.node, s.stage))
 				}
-				c.diags.Errorf(CodeCycle, w.pos, "remove one of the waits", "nodes wait for each other in a circle: %s", strings.Join(circle, " -> "))
+				c.diags.Errorf(CodeCycle, w.pos, "remove one of the waits", "nodes wait for each other in a cycle: %s", strings.Join(circle, " -> "))
 				return
 			}
 		}

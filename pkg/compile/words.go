@@ -50,6 +50,6 @@ func (c *compiler) name(text string, pos diag.Pos, what string) bool {
 	if text == "" || isName(text) {
 		return true
 	}
-	c.diags.Errorf(CodeBadName, pos, useLetters, "%q cannot be %s", text, what)
+	c.diags.Errorf(CodeBadName, pos, useLetters, "%q is not valid as %s", text, what)
 	return false
 }

@@ -17,7 +17,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
 	if m.Version != ManifestVersion {
-		return nil, fmt.Errorf("the manifest has version %.40q and this image knows %q: render the lab with the c9s of the image's version, or use --image", m.Version, ManifestVersion)
+		return nil, fmt.Errorf("the manifest has version %.40q but this image supports %q: render the lab with a c9s of the same version as the image, or set --image", m.Version, ManifestVersion)
 	}
 	return &m, m.check()
 }
@@ -62,7 +62,7 @@ func checkEntries(entries []Entry) (errs []error) {
 // checkPath reports an error unless p is below the folder that it is relative to.
 func checkPath(p string) error {
 	if p == "." || !filepath.IsLocal(p) || strings.Contains(p, "\x00") {
-		return fmt.Errorf("the path %.80q leads out of its folder", p)
+		return fmt.Errorf("the path %.80q leaves its folder", p)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func ParseProgram(data []byte) (*Program, error) {
 		return nil, err
 	}
 	if p.Version != ProgramVersion {
-		return nil, fmt.Errorf("it has version %.40q, this helper knows %q", p.Version, ProgramVersion)
+		return nil, fmt.Errorf("it has version %.40q, but this helper supports %q", p.Version, ProgramVersion)
 	}
 	return &p, p.check()
 }

@@ -36,21 +36,21 @@ func TestManifestsThatLeadOut(t *testing.T) {
 	}
 	steps := func(m *Manifest) []Step { return m.Nodes[0].Containers[0].Program.Steps }
 	for want, change := range map[string]func(*Manifest){
-		`".." cannot be the folder of a volume`:                       func(m *Manifest) { m.Volumes[0] = ".." },
-		`"../../var/lib" cannot be the folder of a node`:              func(m *Manifest) { m.Nodes[0].ID = "../../var/lib" },
-		`"" cannot be the folder of a node`:                           func(m *Manifest) { m.Nodes[0].ID = "" },
-		`"a/b" cannot be the folder of a container`:                   func(m *Manifest) { m.Nodes[0].Containers[0].Name = "a/b" },
-		`the path "/etc/passwd" leads out of its folder`:              func(m *Manifest) { m.Nodes[0].Entries[0].Path = "/etc/passwd" },
-		`the path "../../proc/1/environ" leads out of its folder`:     func(m *Manifest) { m.Nodes[0].Entries[0].Chunks[0] = "../../proc/1/environ" },
-		`the path "a/../../b" leads out of its folder`:                func(m *Manifest) { m.Nodes[0].Containers[0].Payloads[0].Path = "a/../../b" },
-		`etc/a has a size of -1 bytes`:                                func(m *Manifest) { m.Nodes[0].Entries[0].Size = -1 },
-		`step 1: it has no command`:                                   func(m *Manifest) { steps(m)[0].Run.Argv = nil },
-		`step 2: a time to wait is negative`:                          func(m *Manifest) { steps(m)[1].Wait.IntervalSeconds = -1 },
-		`step 3: the path "../other/payload" leads out of its folder`: func(m *Manifest) { steps(m)[2].Write.Payload = "../other/payload" },
-		`step 5: it has no command`:                                   func(m *Manifest) { steps(m)[4].CLI.Argv = []string{""} },
-		`step 6: it has 0 actions, want one`:                          func(m *Manifest) { steps(m)[5].Over = "" },
-		`step 7: it has 2 actions, want one`:                          func(m *Manifest) { steps(m)[6].Over = "create" },
-		`the manifest has version "v0"`:                               func(m *Manifest) { m.Version = "v0" },
+		`".." cannot be the folder of a volume`:                 func(m *Manifest) { m.Volumes[0] = ".." },
+		`"../../var/lib" cannot be the folder of a node`:        func(m *Manifest) { m.Nodes[0].ID = "../../var/lib" },
+		`"" cannot be the folder of a node`:                     func(m *Manifest) { m.Nodes[0].ID = "" },
+		`"a/b" cannot be the folder of a container`:             func(m *Manifest) { m.Nodes[0].Containers[0].Name = "a/b" },
+		`the path "/etc/passwd" leaves its folder`:              func(m *Manifest) { m.Nodes[0].Entries[0].Path = "/etc/passwd" },
+		`the path "../../proc/1/environ" leaves its folder`:     func(m *Manifest) { m.Nodes[0].Entries[0].Chunks[0] = "../../proc/1/environ" },
+		`the path "a/../../b" leaves its folder`:                func(m *Manifest) { m.Nodes[0].Containers[0].Payloads[0].Path = "a/../../b" },
+		`etc/a has a size of -1 bytes`:                          func(m *Manifest) { m.Nodes[0].Entries[0].Size = -1 },
+		`step 1: it has no command`:                             func(m *Manifest) { steps(m)[0].Run.Argv = nil },
+		`step 2: a time to wait is negative`:                    func(m *Manifest) { steps(m)[1].Wait.IntervalSeconds = -1 },
+		`step 3: the path "../other/payload" leaves its folder`: func(m *Manifest) { steps(m)[2].Write.Payload = "../other/payload" },
+		`step 5: it has no command`:                             func(m *Manifest) { steps(m)[4].CLI.Argv = []string{""} },
+		`step 6: it has 0 actions, want one`:                    func(m *Manifest) { steps(m)[5].Over = "" },
+		`step 7: it has 2 actions, want one`:                    func(m *Manifest) { steps(m)[6].Over = "create" },
+		`the manifest has version "v0"`:                         func(m *Manifest) { m.Version = "v0" },
 	} {
 		m := whole()
 		change(&m)

@@ -35,7 +35,7 @@ type DirectoryNode struct {
 // AddressesVersion is the version of Addresses in JSON.
 const AddressesVersion = "c9s.dev/addresses/v1"
 
-// AddressesFile is the key in the ConfigMap c9s-addresses, which is mounted beside
+// AddressesFile is the key in the ConfigMap c9s-addresses, which is mounted next to
 // the directory.
 const AddressesFile = "addresses.json"
 

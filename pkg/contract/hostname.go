@@ -7,7 +7,7 @@ const maxHostName = 253
 
 // HostName reports whether a name can stand in a hosts file: letters, digits, "-", "_"
 // and ".", beginning with a letter, a digit or "_". Nothing else is written there, since
-// a space begins another name and a line break another line.
+// a space starts another name and a line break another line.
 func HostName(name string) bool {
 	if name == "" || len(name) > maxHostName || strings.ContainsRune("-.", rune(name[0])) {
 		return false

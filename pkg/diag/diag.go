@@ -18,7 +18,7 @@ const (
 	Error Severity = "error"
 	// Warning is reported; the run continues.
 	Warning Severity = "warning"
-	// Note is told, and counts as nothing wrong.
+	// Note is reported, and counts as nothing wrong.
 	Note Severity = "note"
 )
 
@@ -69,7 +69,7 @@ func (d Diagnostic) String() string {
 // List collects diagnostics. The zero value is ready for use.
 type List struct {
 	items []Diagnostic
-	// seen holds the index of each diagnostic in items, its Node left out.
+	// seen holds the index of each diagnostic in items, its Node omitted.
 	seen map[Diagnostic]int
 	node string
 }

@@ -20,21 +20,21 @@ func checkNamespace(f Facts, n Needs) []Check {
 	switch {
 	case f.NamespaceErr != nil:
 		c.Result, c.Found = Warning, fmt.Sprintf("%s cannot be read: %v", f.NamespaceName, f.NamespaceErr)
-		c.Remedy = "name one that is there and yours with -n"
+		c.Remedy = "use -n with an existing namespace that you can access"
 	case ns == nil:
-		c.Found = f.NamespaceName + " is not there yet; a deploy makes it"
+		c.Found = f.NamespaceName + " does not exist yet; deploy creates it"
 	case ns.Status.Phase == corev1.NamespaceTerminating:
-		c.Result, c.Found, c.Remedy = Problem, f.NamespaceName+" is being deleted", "wait until it is gone"
+		c.Result, c.Found, c.Remedy = Problem, f.NamespaceName+" is being deleted", "wait until it has been deleted"
 	case ns.Labels[podSecurity] != "" && ns.Labels[podSecurity] != "privileged":
 		c.Result = Problem
-		c.Found = fmt.Sprintf("%s forbids privileged Pods (label %s=%s), which the sidecar is", ns.Name, podSecurity, ns.Labels[podSecurity])
+		c.Found = fmt.Sprintf("%s forbids privileged Pods (label %s=%s), but the sidecar must be privileged", ns.Name, podSecurity, ns.Labels[podSecurity])
 		c.Remedy = "use another namespace with -n, or set the label to privileged"
 	case n.Lab != "" && ns.Annotations[contract.AnnotationLabName] != "" && ns.Annotations[contract.AnnotationLabName] != n.Lab:
 		c.Result = Problem
-		c.Found = fmt.Sprintf("%s is that of the lab %q", ns.Name, ns.Annotations[contract.AnnotationLabName])
-		c.Remedy = "use another namespace with -n: it takes one lab"
+		c.Found = fmt.Sprintf("%s contains the lab %q", ns.Name, ns.Annotations[contract.AnnotationLabName])
+		c.Remedy = "use another namespace with -n; a namespace can contain only one lab"
 	default:
-		c.Found = ns.Name + " lets privileged Pods in"
+		c.Found = ns.Name + " allows privileged Pods"
 		if ns.Labels[podSecurity] == "" {
 			c.Found = ns.Name + " enforces no Pod Security level of its own"
 		}
@@ -42,7 +42,7 @@ func checkNamespace(f Facts, n Needs) []Check {
 	return []Check{c}
 }
 
-const letServiceAccount = "'oc adm policy add-scc-to-user privileged -z c9s-node' in the lab's namespace lets its Pods be privileged"
+const letServiceAccount = "'oc adm policy add-scc-to-user privileged -z c9s-node' in the lab's namespace grants its Pods the privileged SCC"
 
 // checkAdmission reads the answer to the dry-run, which has all of admission in it:
 // Pod Security's default, policy engines, quota.
@@ -53,7 +53,7 @@ func checkAdmission(f Facts, _ Needs) []Check {
 		// Security context constraints are those of the user here, and of the
 		// ServiceAccount when the lab's Pods are made.
 		if slices.Contains(f.Groups, "security.openshift.io") {
-			c.Result, c.Found, c.Remedy = Warning, c.Found+"; OpenShift asks for the lab's ServiceAccount besides", letServiceAccount
+			c.Result, c.Found, c.Remedy = Warning, c.Found+"; OpenShift also checks the lab's ServiceAccount", letServiceAccount
 		}
 		return []Check{c}
 	}
@@ -62,7 +62,7 @@ func checkAdmission(f Facts, _ Needs) []Check {
 	switch text := err.Error(); {
 	case strings.Contains(text, "violates PodSecurity") && elsewhere:
 		// The namespace that a deploy makes has a label of its own.
-		c.Result, c.Found = OK, fmt.Sprintf("namespace %s forbids them; a deploy makes its namespace with the Pod Security level privileged", f.Admission.Namespace)
+		c.Result, c.Found = OK, fmt.Sprintf("namespace %s forbids them; deploy creates its namespace with the Pod Security level privileged", f.Admission.Namespace)
 	case strings.Contains(text, "violates PodSecurity"):
 		c.Remedy = "set the namespace's label " + podSecurity + "=privileged, or use another namespace with -n"
 	case strings.Contains(text, "security context constraint"):
@@ -72,11 +72,11 @@ func checkAdmission(f Facts, _ Needs) []Check {
 	case strings.Contains(text, "exceeded quota"):
 		c.Remedy = "raise the namespace's quota, or use another namespace with -n"
 	case strings.Contains(text, "admission webhook"), strings.Contains(text, "ValidatingAdmissionPolicy"):
-		c.Remedy = "ask for an exception for the lab's namespace from whoever runs that policy"
+		c.Remedy = "ask the owner of that policy for an exception for the lab's namespace"
 	case strings.Contains(text, "cannot create resource"):
-		c.Result, c.Remedy = Warning, "the right to create Pods is needed to find out; a deploy does without"
+		c.Result, c.Remedy = Warning, "the check requires the right to create Pods; deploy does not"
 	default:
-		c.Remedy = "c9s' sidecar must be privileged: it makes the devices' interfaces"
+		c.Remedy = "the sidecar must be privileged to create interfaces"
 	}
 	if elsewhere && c.Result == Problem {
 		c.Result, c.Found = Warning, "in namespace "+f.Admission.Namespace+": "+c.Found

@@ -47,7 +47,7 @@ func checkCapacity(f Facts, n Needs) []Check {
 		}
 		without = append(without, p.Nodes...)
 	}
-	c := Check{Name: name, Result: OK, Found: fmt.Sprintf("%s ask for %s, and there is room", diag.Count(len(pods), "Pod"), amounts(total))}
+	c := Check{Name: name, Result: OK, Found: fmt.Sprintf("requests of %s: %s; enough is free", diag.Count(len(pods), "Pod"), amounts(total))}
 	switch {
 	case len(rooms) == 0 && len(pods) > 0:
 		return nil // told by the workers' check
@@ -58,11 +58,11 @@ func checkCapacity(f Facts, n Needs) []Check {
 		}
 		slices.Sort(what)
 		c.Result = Problem
-		c.Found = fmt.Sprintf("%s ask for %s, and there is no room (%s) for %s", diag.Count(len(pods), "Pod"), amounts(total), strings.Join(what, ", "), few(without))
-		c.Remedy = "add workers, remove other labs (c9s labs), or lower requests by resources in the policy file"
+		c.Found = fmt.Sprintf("requests of %s: %s; not enough is free (%s) for %s", diag.Count(len(pods), "Pod"), amounts(total), strings.Join(what, ", "), few(without))
+		c.Remedy = "add workers, remove other labs (c9s labs), or lower the requests in the policy file (resources)"
 	case f.PodsErr != nil:
 		c.Result = Warning
-		c.Found = fmt.Sprintf("%s ask for %s, which the workers have; how much others use cannot be read", diag.Count(len(pods), "Pod"), amounts(total))
+		c.Found = fmt.Sprintf("requests of %s: %s; the workers have that in total, but the use by others is unknown", diag.Count(len(pods), "Pod"), amounts(total))
 	}
 	return []Check{c}
 }

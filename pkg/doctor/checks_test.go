@@ -56,10 +56,10 @@ func TestNamespace(t *testing.T) {
 		err  error
 		want expect
 	}{
-		"absent":     {nil, nil, expect{"namespace", OK, "a deploy makes it"}},
+		"absent":     {nil, nil, expect{"namespace", OK, "deploy creates it"}},
 		"forbidden":  {nil, errForbidden, expect{"namespace", Warning, "cannot be read"}},
 		"baseline":   {ns(func(n *corev1.Namespace) { n.Labels[podSecurity] = "baseline" }), nil, expect{"namespace", Problem, "enforce=baseline"}},
-		"privileged": {ns(func(n *corev1.Namespace) { n.Labels[podSecurity] = "privileged" }), nil, expect{"namespace", OK, "lets privileged Pods in"}},
+		"privileged": {ns(func(n *corev1.Namespace) { n.Labels[podSecurity] = "privileged" }), nil, expect{"namespace", OK, "allows privileged Pods"}},
 		"going":      {ns(func(n *corev1.Namespace) { n.Status.Phase = corev1.NamespaceTerminating }), nil, expect{"namespace", Problem, "being deleted"}},
 		"another's":  {ns(func(n *corev1.Namespace) { n.Annotations[contract.AnnotationLabName] = "other" }), nil, expect{"namespace", Problem, `lab "other"`}},
 		"own":        {ns(func(n *corev1.Namespace) { n.Annotations[contract.AnnotationLabName] = "demo" }), nil, expect{"namespace", OK, ""}},
@@ -77,7 +77,7 @@ func TestAdmission(t *testing.T) {
 	}{
 		"admitted":                {"demo", "", expect{"privileged Pods", OK, "admits them"}},
 		"pod security":            {"demo", `pods "x" is forbidden: violates PodSecurity "baseline:latest": privileged`, expect{"privileged Pods", Problem, "violates PodSecurity"}},
-		"pod security, elsewhere": {"default", `pods "x" is forbidden: violates PodSecurity "baseline:latest": privileged`, expect{"privileged Pods", OK, "a deploy makes its namespace"}},
+		"pod security, elsewhere": {"default", `pods "x" is forbidden: violates PodSecurity "baseline:latest": privileged`, expect{"privileged Pods", OK, "deploy creates its namespace"}},
 		"OpenShift":               {"demo", `pods is forbidden: unable to validate against any security context constraint`, expect{"privileged Pods", Problem, "security context constraint"}},
 		"quota of limits":         {"demo", `failed quota: q: must specify limits.cpu for: wire`, expect{"privileged Pods", Problem, "must specify"}},
 		"quota":                   {"demo", `exceeded quota: small`, expect{"privileged Pods", Problem, "exceeded quota"}},
@@ -107,11 +107,11 @@ func TestStorage(t *testing.T) {
 	}{
 		"lab without claims":  {"demo", nil, without, nil},
 		"default":             {"demo", []Claim{{"r1-data", nil}}, nil, []expect{{"StorageClass", OK, "fast is the default"}}},
-		"no default":          {"demo", []Claim{{"r1-data", nil}}, without, []expect{{"StorageClass", Problem, "no default one, and 1 claim"}}},
-		"named":               {"demo", []Claim{{"r1-data", &fast}}, without, []expect{{"StorageClass", OK, "are there"}}},
-		"named, not there":    {"demo", []Claim{{"r1-data", &none}, {"r2-data", &none}}, nil, []expect{{"StorageClass", Problem, "none called none"}}},
+		"no default":          {"demo", []Claim{{"r1-data", nil}}, without, []expect{{"StorageClass", Problem, "no default, and 1 claim"}}},
+		"named":               {"demo", []Claim{{"r1-data", &fast}}, without, []expect{{"StorageClass", OK, "exist"}}},
+		"named, not there":    {"demo", []Claim{{"r1-data", &none}, {"r2-data", &none}}, nil, []expect{{"StorageClass", Problem, "does not exist: none"}}},
 		"any lab":             {"", nil, nil, []expect{{"StorageClass", OK, "fast"}}},
-		"any lab, no default": {"", nil, without, []expect{{"StorageClass", Warning, "no default one"}}},
+		"any lab, no default": {"", nil, without, []expect{{"StorageClass", Warning, "no default"}}},
 		"forbidden":           {"", nil, func(f *Facts) { f.StorageClassesErr = errForbidden }, []expect{{"StorageClass", Warning, "cannot be read"}}},
 		"beta's default class": {"", nil, func(f *Facts) {
 			f.StorageClasses[0].Annotations = map[string]string{"storageclass.beta.kubernetes.io/is-default-class": "true"}
@@ -166,7 +166,7 @@ func TestDNS(t *testing.T) {
 		"no Service": {func(f *Facts) { f.DNS = DNS{} }, expect{"DNS", Problem, "no Service"}},
 		"not ready": {func(f *Facts) {
 			f.DNS.Slices = []discoveryv1.EndpointSlice{{Endpoints: []discoveryv1.Endpoint{{Conditions: discoveryv1.EndpointConditions{Ready: &no}}}}}
-		}, expect{"DNS", Problem, "no Pod that is ready"}},
+		}, expect{"DNS", Problem, "no ready Pod"}},
 		"forbidden": {func(f *Facts) { f.DNS.Err = errForbidden }, expect{"DNS", Warning, "cannot be read"}},
 	} {
 		f := good()
@@ -186,7 +186,7 @@ func TestKernel(t *testing.T) {
 		"not asked":           {Any(), nil, nil},
 		"all":                 {Any(), map[string]Probe{"n1": answers(1500), "n2": answers(1500)}, []expect{{"kernel", OK, "2 workers"}}},
 		"required":            {Any(), map[string]Probe{"n1": answers(1500, probe.VXLAN), "n2": answers(1500, probe.VXLAN)}, []expect{{"kernel: vxlan", Problem, "missing on n1, n2 (operation not supported)"}}},
-		"optional":            {macvlan, map[string]Probe{"n1": answers(1500, probe.Redirect)}, []expect{{"kernel: tc u32 mirred", Warning, "udp only"}}},
+		"optional":            {macvlan, map[string]Probe{"n1": answers(1500, probe.Redirect)}, []expect{{"kernel: tc u32 mirred", Warning, "only udp"}}},
 		"needed by a link":    {macvlan, map[string]Probe{"n1": answers(1500, probe.Macvlan)}, []expect{{"kernel: macvlan", Problem, "needed by R1"}}},
 		"needed by no link":   {lab(), map[string]Probe{"n1": answers(1500, probe.Macvlan)}, []expect{{"kernel: macvlan", Warning, "missing on n1"}}},
 		"no answer":           {Any(), map[string]Probe{"n1": {Err: errors.New("its image cannot be pulled")}}, nil},
@@ -212,7 +212,7 @@ func TestMTU(t *testing.T) {
 		"none":      {nil, nil},
 		"same":      {map[string]Probe{"n1": answers(1450), "n2": answers(1450)}, []expect{{"Pod MTU", OK, "1450"}}},
 		"different": {map[string]Probe{"n1": answers(1450), "n2": answers(8950)}, []expect{{"Pod MTU", Warning, "1450 on n1, 8950 on n2"}}},
-		"small":     {map[string]Probe{"n1": answers(1200)}, []expect{{"Pod MTU", Warning, "less than IPv6 takes"}}},
+		"small":     {map[string]Probe{"n1": answers(1200)}, []expect{{"Pod MTU", Warning, "less than IPv6 requires"}}},
 		"no DNS":    {map[string]Probe{"n1": deaf}, []expect{{"DNS in Pods", Problem, "i/o timeout"}, {"Pod MTU", OK, "1450"}}},
 	} {
 		f := good()

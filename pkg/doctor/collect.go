@@ -80,11 +80,11 @@ func (c Collector) Collect(ctx context.Context, n Needs) (Facts, error) {
 	return f, nil
 }
 
-// newNamespace tells that a deploy would make the namespace.
+// newNamespace reports whether a deploy would make the namespace.
 func (f Facts) newNamespace() bool { return f.Namespace == nil && f.NamespaceErr == nil }
 
-// admission offers a Pod like a lab's, which is not kept. fresh tells that the
-// namespace is not there yet.
+// admission offers a Pod like a lab's, which is not kept. fresh reports whether the
+// namespace does not exist yet.
 func (c Collector) admission(ctx context.Context, fresh bool, n Needs) Admission {
 	a := Admission{Namespace: c.Namespace}
 	if fresh {
@@ -143,7 +143,7 @@ func dryPod(n Needs) *corev1.Pod {
 // page is how many objects are read at a time.
 const page = 500
 
-// pods are all Pods that take room, but for those of the lab, which a deploy
+// pods are all Pods that take room, except those of the lab, which a deploy
 // replaces.
 func (c Collector) pods(ctx context.Context, n Needs) ([]corev1.Pod, error) {
 	if n.Lab == "" { // nobody asks

@@ -1,4 +1,4 @@
-// Package doctor tells whether a cluster can run c9s' labs, or one lab. Facts are
+// Package doctor reports whether a cluster can run c9s' labs, or one lab. Facts are
 // collected at the edge; what they mean is found by pure functions, one a check.
 package doctor
 
@@ -80,5 +80,5 @@ func (n Needs) needed(is bool) Result {
 
 // unread is the check of something that the user may not look at.
 func unread(name string, err error) []Check {
-	return []Check{{Name: name, Result: Warning, Found: "it cannot be read: " + err.Error(), Remedy: "ask somebody with more rights to run this command"}}
+	return []Check{{Name: name, Result: Warning, Found: "it cannot be read: " + err.Error(), Remedy: "ask someone with more rights to run this command"}}
 }

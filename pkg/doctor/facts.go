@@ -13,10 +13,10 @@ import (
 )
 
 // Facts are what is known of a cluster, as read. What could not be read has its
-// error beside it.
+// error next to it.
 type Facts struct {
 	Server version.Info
-	// Namespace is the one that was asked about; nil where it is not there yet.
+	// Namespace is the one that was asked about; nil where it does not exist yet.
 	Namespace     *corev1.Namespace
 	NamespaceErr  error
 	NamespaceName string
@@ -65,10 +65,10 @@ type Clocks struct {
 // Admission is what the API server says to a privileged Pod with a sidecar.
 type Admission struct {
 	// Namespace is where it was asked, which is another one than the lab's as
-	// long as that is not there.
+	// long as that does not exist.
 	Namespace string
 	Err       error
-	// Sidecars tells that the Pod still had its sidecar's restartPolicy: an API
+	// Sidecars reports whether the Pod still had its sidecar's restartPolicy: an API
 	// server that does not know it drops it.
 	Sidecars bool
 	// at is when the API server answered, by its own clock.

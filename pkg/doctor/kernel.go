@@ -21,27 +21,27 @@ type feature struct {
 
 // features is the kernel's part of the contract, /dev/kvm and tun aside.
 var features = []feature{
-	{probe.Veth, true, "there are no interfaces", "veth"},
+	{probe.Veth, true, "devices have no interfaces", "veth"},
 	{probe.Rules, true, "the Pod loses the cluster when a device changes its routes (CONFIG_IP_MULTIPLE_TABLES)", ""},
 	{probe.NAT, true, "there is no management network", "nft_nat nft_chain_nat"},
 	{probe.Conntrack, true, "there is no management network", "nf_conntrack nft_ct"},
-	{probe.VXLAN, true, "management addresses of other Pods are not reached", "vxlan"},
-	{probe.Packet, true, "links carry nothing", "af_packet"},
+	{probe.VXLAN, true, "management addresses of other Pods are unreachable", "vxlan"},
+	{probe.Packet, true, "links carry no frames", "af_packet"},
 	{probe.Bridge, false, "nodes of the kinds bridge and ovs-bridge do not start", "bridge"},
-	{probe.Macvlan, false, "macvlan links are not made", "macvlan"},
-	{probe.Redirect, false, "links are carried by udp only, and stitched VXLANs not at all", "cls_u32 act_mirred sch_ingress"},
+	{probe.Macvlan, false, "macvlan links do not work", "macvlan"},
+	{probe.Redirect, false, "links use only udp, and stitched VXLANs do not work", "cls_u32 act_mirred sch_ingress"},
 	{probe.VnetHeader, false, "links are slower", ""},
 	{probe.Segment, false, "links are slower", ""},
-	{probe.Dummy, false, "dummy links are veths with an idle end", "dummy"},
+	{probe.Dummy, false, "dummy links use a veth with an idle end", "dummy"},
 	{probe.VLAN, false, "Linux nodes have no VLAN interfaces", "8021q"},
 }
 
-// checkProbes tells of workers that could not be probed.
+// checkProbes reports workers that could not be probed.
 func checkProbes(f Facts, _ Needs) []Check {
 	var out []Check
 	for _, worker := range slices.Sorted(maps.Keys(f.Probes)) {
 		if err := f.Probes[worker].Err; err != nil {
-			out = append(out, Check{Name: "probe on " + worker, Result: Warning, Found: err.Error(), Remedy: "--image names the c9s image; c9s image push brings it into a registry"})
+			out = append(out, Check{Name: "probe on " + worker, Result: Warning, Found: err.Error(), Remedy: "set the c9s image with --image; push it to a registry with c9s image push"})
 		}
 	}
 	return out
@@ -111,7 +111,7 @@ func checkMTU(f Facts, _ Needs) []Check {
 	var out []Check
 	for _, text := range slices.Sorted(maps.Keys(failing)) {
 		out = append(out, Check{Name: "DNS in Pods", Result: Problem, Found: fmt.Sprintf("a Pod on %s cannot resolve the cluster's name: %s", few(failing[text]), text),
-			Remedy: "look at the Pod network and at CoreDNS: Pods of a lab find each other by it"})
+			Remedy: "check the Pod network and CoreDNS: Pods of a lab find each other through DNS"})
 	}
 	if len(byMTU) == 0 {
 		return out
@@ -123,10 +123,10 @@ func checkMTU(f Facts, _ Needs) []Check {
 		for _, size := range sizes {
 			parts = append(parts, fmt.Sprintf("%d on %s", size, few(byMTU[size])))
 		}
-		c.Result, c.Found, c.Remedy = Warning, strings.Join(parts, ", "), "make it the same on all workers, or large frames of links are probed down to the smallest"
+		c.Result, c.Found, c.Remedy = Warning, strings.Join(parts, ", "), "use the same MTU on all workers; otherwise the smallest one limits large frames"
 	}
 	if sizes[0] < minMTU {
-		c.Result, c.Found, c.Remedy = Warning, c.Found+fmt.Sprintf(", less than IPv6 takes (%d)", minMTU), "raise the MTU of the Pod network"
+		c.Result, c.Found, c.Remedy = Warning, c.Found+fmt.Sprintf(", less than IPv6 requires (%d)", minMTU), "raise the MTU of the Pod network"
 	}
 	return append(out, c)
 }

@@ -5,8 +5,8 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// mayLand tells whether the scheduler may put a Pod on a worker, room aside. What
-// keeps Pods off workers that are not ready counts only while it lasts, and is told
+// mayLand reports whether the scheduler may put a Pod on a worker, room aside. What
+// keeps Pods off workers that are not ready counts only while it lasts, and is reported
 // elsewhere.
 func mayLand(spec *corev1.PodSpec, w *corev1.Node) bool {
 	pod := &corev1.Pod{Spec: *spec}
@@ -31,7 +31,7 @@ func tolerates(spec *corev1.PodSpec, w *corev1.Node) bool {
 	return true
 }
 
-// covers tells whether a toleration meets a taint (Kubernetes' API reference,
+// covers reports whether a toleration meets a taint (Kubernetes' API reference,
 // Toleration).
 func covers(t corev1.Toleration, taint corev1.Taint) bool {
 	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
@@ -40,7 +40,7 @@ func covers(t corev1.Toleration, taint corev1.Taint) bool {
 	return t.Operator == corev1.TolerationOpExists || (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value
 }
 
-// ready tells whether a worker takes new Pods at all.
+// ready reports whether a worker takes new Pods at all.
 func ready(w *corev1.Node) bool {
 	if w.Spec.Unschedulable {
 		return false

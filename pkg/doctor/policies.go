@@ -145,7 +145,7 @@ func (p Prober) until(ctx context.Context, pod *corev1.Pod, done func(*corev1.Po
 		select {
 		case <-time.After(probeEvery):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the probe did not end within %s", p.Timeout)
+			return nil, fmt.Errorf("the probe did not finish within %s", p.Timeout)
 		}
 	}
 }

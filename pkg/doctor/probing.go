@@ -68,7 +68,7 @@ func (p Prober) namespace(ctx context.Context, f Facts) (remove func(), err erro
 		Labels: map[string]string{podSecurity: "privileged", "app.kubernetes.io/managed-by": "c9s", contract.LabelComponent: ComponentProbe},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("making namespace %s for the probe: %w; name one that is there with -n", p.Namespace, err)
+		return nil, fmt.Errorf("creating namespace %s for the probe: %w; use -n with an existing one", p.Namespace, err)
 	}
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
@@ -99,7 +99,7 @@ func (p Prober) one(ctx context.Context, worker string) (report probe.Report, er
 	return report, err
 }
 
-// answer reads a probe's Pod; done is false while it goes on.
+// answer reads a probe's Pod; done is false while it continues.
 func answer(pod *corev1.Pod) (report probe.Report, done bool, err error) {
 	word, done, err := lastWordOf(pod)
 	if !done || err != nil {
@@ -109,7 +109,7 @@ func answer(pod *corev1.Pod) (report probe.Report, done bool, err error) {
 		return report, true, fmt.Errorf("the probe's answer cannot be read: %w", err)
 	}
 	if report.Version != probe.Version {
-		return report, true, fmt.Errorf("the probe answers in %s, and this c9s reads %s: use an image of its version", report.Version, probe.Version)
+		return report, true, fmt.Errorf("the probe answers in %s, but this c9s reads %s: use an image of the same version", report.Version, probe.Version)
 	}
 	return report, true, nil
 }
@@ -121,7 +121,7 @@ func lastWordOf(pod *corev1.Pod) (word string, done bool, err error) {
 		switch t := s.State.Terminated; {
 		case t == nil:
 		case t.ExitCode != 0:
-			return "", true, fmt.Errorf("the probe ended with exit code %d (an image of another version?): %s", t.ExitCode, t.Message)
+			return "", true, fmt.Errorf("the probe exited with code %d (an image of another version?): %s", t.ExitCode, t.Message)
 		default:
 			return t.Message, true, nil
 		}

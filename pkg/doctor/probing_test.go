@@ -33,7 +33,7 @@ func TestAnswer(t *testing.T) {
 		"goes on":       {corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, false, ""},
 		"being made":    {corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}, false, ""},
 		"no image":      {corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such host"}}, true, "its image cannot be pulled (no such host)"},
-		"older image":   {ended(2, "Usage:"), true, "exit code 2"},
+		"older image":   {ended(2, "Usage:"), true, "exited with code 2"},
 		"no report":     {ended(0, "hello"), true, "cannot be read"},
 		"other version": {ended(0, `{"version":"c9s.dev/probe/v9"}`), true, "c9s.dev/probe/v9"},
 	} {
@@ -117,7 +117,7 @@ func TestProbeNeverEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := got["n1"]; p.Err == nil || !strings.Contains(p.Err.Error(), "did not end within") {
+	if p := got["n1"]; p.Err == nil || !strings.Contains(p.Err.Error(), "did not finish within") {
 		t.Errorf("got %+v", p)
 	}
 }

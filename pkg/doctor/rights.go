@@ -14,7 +14,7 @@ func checkRights(f Facts, _ Needs) []Check {
 		return unread(name, f.RightsErr)
 	}
 	if len(f.Missing) == 0 {
-		return []Check{{Name: name, Result: OK, Found: "they are enough for deploy, status, exec and logs"}}
+		return []Check{{Name: name, Result: OK, Found: "sufficient for deploy, status, exec and logs"}}
 	}
 	var out []Check
 	for _, required := range []bool{true, false} {

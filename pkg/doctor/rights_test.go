@@ -17,14 +17,14 @@ func TestCheckRights(t *testing.T) {
 		want    []expect
 		remedy  string
 	}{
-		"all":        {nil, []expect{{name, OK, "enough"}}, ""},
+		"all":        {nil, []expect{{name, OK, "sufficient"}}, ""},
 		"one":        {[]rights.Right{deploy("patch", "", "secrets")}, []expect{{name, Problem, "for deploy you may not: patch secrets"}}, "ask for the ClusterRole admin in the namespace"},
 		"several":    {[]rights.Right{deploy("create", "apps", "deployments"), deploy("patch", "apps", "deployments")}, []expect{{name, Problem, "create, patch deployments.apps"}}, "ask for the ClusterRole admin in the namespace"},
-		"controller": {[]rights.Right{deploy("patch", "rbac.authorization.k8s.io", "roles")}, []expect{{name, Problem, "roles"}}, "ask for the ClusterRole admin in the namespace; --no-controller does without roles and rolebindings"},
+		"controller": {[]rights.Right{deploy("patch", "rbac.authorization.k8s.io", "roles")}, []expect{{name, Problem, "roles"}}, "ask for the ClusterRole admin in the namespace; --no-controller avoids roles and rolebindings"},
 		"only exec":  {[]rights.Right{exec}, []expect{{name, Warning, "for exec you may not: create pods/exec"}}, "ask for the ClusterRole admin in the namespace"},
 		"both":       {[]rights.Right{exec, deploy("patch", "", "secrets")}, []expect{{name, Problem, "secrets"}, {name, Warning, "pods/exec"}}, "ask for the ClusterRole admin in the namespace"},
 		"namespaces": {[]rights.Right{{Command: "deploy", Required: true, Verb: "create", Resource: "namespaces", Cluster: true}}, []expect{{name, Problem, "create namespaces"}},
-			"ask for the ClusterRole admin in the namespace, or for a namespace that is there already and name it with -n"},
+			"ask for the ClusterRole admin in the namespace, or use -n with an existing namespace"},
 	} {
 		f := good()
 		f.Missing = c.missing

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Serves tells what a kind of worker does for a lab.
+// Serves says what a kind of worker does for a lab.
 type Serves string
 
 // The answers of the matrix.
@@ -24,7 +24,7 @@ type Runtime struct {
 	// are prefixes: one that a worker has is enough.
 	Labels, Taints, Annotations, ProviderIDs, Names []string
 	// Privileged are the sidecar's Pods; Exec and Logs those commands, and Proxy
-	// the way by which c9s status asks Pods where there is no controller.
+	// the way with which c9s status asks Pods where there is no controller.
 	Privileged, Exec, Logs, Proxy Serves
 	// Note is for people.
 	Note string
@@ -39,19 +39,19 @@ var runtimes = []Runtime{
 	},
 	{
 		Name: "AWS Fargate", Labels: []string{"eks.amazonaws.com/compute-type=fargate"}, Taints: []string{"eks.amazonaws.com/compute-type=fargate"}, Names: []string{"fargate-"},
-		Privileged: No, Exec: Yes, Logs: Yes, Proxy: Yes, Note: "it refuses privileged Pods",
+		Privileged: No, Exec: Yes, Logs: Yes, Proxy: Yes, Note: "it rejects privileged Pods",
 	},
 	{
 		Name: "Azure Container Instances", Taints: []string{"virtual-kubelet.io/provider=azure"}, Labels: []string{"virtualization=virtualnode2"}, Names: []string{"virtual-node-aci-", "virtual-kubelet-aci-", "virtualnode-"},
-		Privileged: No, Exec: Depends, Logs: Yes, Proxy: No, Note: "it refuses privileged Pods, and runs exec without arguments in its first version",
+		Privileged: No, Exec: Depends, Logs: Yes, Proxy: No, Note: "it rejects privileged Pods, and runs exec without arguments in its first version",
 	},
 	{
 		Name: "Alibaba Cloud ECI", Taints: []string{"virtual-kubelet.io/provider=alibabacloud"}, Labels: []string{"alibabacloud.com/virtual-node"}, Names: []string{"virtual-kubelet-cn-"},
-		Privileged: No, Exec: Yes, Logs: Yes, Proxy: No, Note: "it refuses privileged Pods",
+		Privileged: No, Exec: Yes, Logs: Yes, Proxy: No, Note: "it rejects privileged Pods",
 	},
 	{
 		Name: "Tencent super node", Taints: []string{"eks.tke.cloud.tencent.com/eklet"}, Labels: []string{"node.kubernetes.io/instance-type=eklet"}, Names: []string{"eklet-"},
-		Privileged: Depends, Exec: Yes, Logs: Yes, Proxy: Depends, Note: "privileged Pods are let in by request",
+		Privileged: Depends, Exec: Yes, Logs: Yes, Proxy: Depends, Note: "privileged Pods are allowed on request",
 	},
 	{
 		Name: "Liqo", Labels: []string{"liqo.io/type=virtual-node"}, Taints: []string{"virtual-node.liqo.io/not-allowed"},
@@ -63,7 +63,7 @@ var runtimes = []Runtime{
 	},
 	{
 		Name: "virtual kubelet", Labels: []string{"type=virtual-kubelet", "kubernetes.io/role=virtual-kubelet", "node-role.kubernetes.io/virtual-kubelet"}, Taints: []string{"virtual-kubelet.io/provider"},
-		Privileged: No, Exec: Depends, Logs: Depends, Proxy: No, Note: "what it serves is its provider's choice; a network namespace that the sidecar may change is not among it",
+		Privileged: No, Exec: Depends, Logs: Depends, Proxy: No, Note: "it depends on its provider, and none offers a network namespace that the sidecar can change",
 	},
 	{
 		Name: "gVisor", Labels: []string{"sandbox.gke.io/runtime=gvisor"}, Taints: []string{"sandbox.gke.io/runtime=gvisor"},
@@ -71,7 +71,7 @@ var runtimes = []Runtime{
 	},
 	{
 		Name: "GKE Autopilot", Names: []string{"gk3-"},
-		Privileged: No, Exec: Yes, Logs: Yes, Proxy: Yes, Note: "it lets in only workloads on Google's allowlist",
+		Privileged: No, Exec: Yes, Logs: Yes, Proxy: Yes, Note: "it allows only workloads on Google's allowlist",
 	},
 	{
 		Name: "Windows", Labels: []string{corev1.LabelOSStable + "=windows"},

@@ -42,16 +42,16 @@ func checkStorage(f Facts, n Needs) []Check {
 	}
 	var out []Check
 	if len(missing) > 0 {
-		out = append(out, Check{Name: name, Result: Problem, Found: "there is none called " + strings.Join(missing, ", "), Remedy: "make it, or name another in the policy file (kubectl get storageclass)"})
+		out = append(out, Check{Name: name, Result: Problem, Found: "it does not exist: " + strings.Join(missing, ", "), Remedy: "create it, or name another one in the policy file (kubectl get storageclass)"})
 	}
 	switch {
 	case n.Lab == "" && standard == "":
-		out = append(out, Check{Name: name, Result: Warning, Found: "there is no default one: labs with persistence need to name theirs", Remedy: "mark one with the annotation " + defaultClass + "=true"})
+		out = append(out, Check{Name: name, Result: Warning, Found: "there is no default: labs with persistence must name one", Remedy: "mark one with the annotation " + defaultClass + "=true"})
 	case standard == "" && wantDefault:
-		out = append(out, Check{Name: name, Result: Problem, Found: fmt.Sprintf("there is no default one, and %s", diag.Count(len(n.Claims), "claim")+" of the lab would wait for ever"),
+		out = append(out, Check{Name: name, Result: Problem, Found: fmt.Sprintf("there is no default, and %s", diag.Count(len(n.Claims), "claim")+" of the lab would wait forever"),
 			Remedy: "mark one with the annotation " + defaultClass + "=true, or name one in the policy file"})
 	case len(out) == 0:
-		found := "those that the lab names are there"
+		found := "those that the lab names exist"
 		if standard != "" {
 			found = standard + " is the default"
 		}
@@ -86,18 +86,18 @@ func checkLoadBalancer(f Facts, n Needs) []Check {
 	who := balancer(f)
 	switch {
 	case served > 0:
-		return []Check{{Name: name, Result: OK, Found: diag.Count(served, "Service") + " of the cluster have an address from one"}}
+		return []Check{{Name: name, Result: OK, Found: diag.Count(served, "Service") + " of the cluster have an address"}}
 	case who != "" && waiting == 0:
-		return []Check{{Name: name, Result: OK, Found: "there seems to be one: " + who}}
+		return []Check{{Name: name, Result: OK, Found: "one seems to be installed: " + who}}
 	case n.Lab == "":
 		return nil // most labs need none
 	case f.BalancedErr != nil && who == "":
 		return unread(name, f.BalancedErr)
 	}
-	c := Check{Name: name, Result: Warning, Found: "there is no sign of one; exposed and without an address would be: " + few(n.Balanced),
+	c := Check{Name: name, Result: Warning, Found: "none was found; these Services would have no address: " + few(n.Balanced),
 		Remedy: "install one (MetalLB, kube-vip), or expose by NodePort or ClusterIP in the policy file"}
 	if waiting > 0 {
-		c.Found = diag.Count(waiting, "Service") + " of the cluster wait for an address in vain; so would: " + few(n.Balanced)
+		c.Found = diag.Count(waiting, "Service") + " of the cluster wait for an address; so would: " + few(n.Balanced)
 	}
 	return []Check{c}
 }
@@ -123,7 +123,7 @@ func checkDNS(f Facts, _ Needs) []Check {
 	if f.DNS.Err != nil {
 		return unread(name, f.DNS.Err)
 	}
-	const remedy = "install CoreDNS, or look why its Pods are not ready (kubectl -n kube-system get pods -l k8s-app=kube-dns): Pods find each other by it"
+	const remedy = "install CoreDNS, or find out why its Pods are not ready (kubectl -n kube-system get pods -l k8s-app=kube-dns): Pods find each other through DNS"
 	if len(f.DNS.Services) == 0 {
 		return []Check{{Name: name, Result: Problem, Found: "there is no Service with the label k8s-app=kube-dns in kube-system", Remedy: remedy}}
 	}
@@ -137,7 +137,7 @@ func checkDNS(f Facts, _ Needs) []Check {
 	}
 	s := f.DNS.Services[0]
 	if ready == 0 {
-		return []Check{{Name: name, Result: Problem, Found: "Service " + s.Name + " has no Pod that is ready", Remedy: remedy}}
+		return []Check{{Name: name, Result: Problem, Found: "Service " + s.Name + " has no ready Pod", Remedy: remedy}}
 	}
 	where := s.Spec.ClusterIP
 	if where == corev1.ClusterIPNone {

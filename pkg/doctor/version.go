@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// Sidecar containers (init containers that go on) are behind a feature gate in
+// Sidecar containers (init containers that continue) are behind a feature gate in
 // 1.28 and on by default from 1.29.
 var (
 	sidecarsAlpha = version.MustParseGeneric("1.28")
@@ -19,7 +19,7 @@ func checkVersion(f Facts, _ Needs) []Check {
 	v, err := version.ParseGeneric(f.Server.GitVersion)
 	switch {
 	case err != nil:
-		c.Result, c.Found, c.Remedy = Warning, fmt.Sprintf("its version %q is none that can be read", f.Server.GitVersion), "make sure that it is Kubernetes 1.29 or later"
+		c.Result, c.Found, c.Remedy = Warning, fmt.Sprintf("its version %q is malformed", f.Server.GitVersion), "make sure that it is Kubernetes 1.29 or later"
 	case v.AtLeast(sidecarsOn):
 		c.Found += ", with sidecar containers"
 	case f.Admission.Err == nil && f.Admission.Sidecars:

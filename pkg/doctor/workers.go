@@ -21,15 +21,15 @@ func checkWorkers(f Facts, n Needs) []Check {
 	}
 	able := landing(f, n)
 	var out []Check
-	c := Check{Name: name, Result: OK, Found: fmt.Sprintf("%d of %s can take Pods", len(able), diag.Count(len(f.Workers), "worker"))}
+	c := Check{Name: name, Result: OK, Found: fmt.Sprintf("%d of %s accept Pods", len(able), diag.Count(len(f.Workers), "worker"))}
 	if len(able) == 0 {
-		c.Result, c.Remedy = Problem, "add Linux workers, or uncordon those that are there (kubectl get nodes)"
+		c.Result, c.Remedy = Problem, "add Linux workers, or uncordon existing ones (kubectl get nodes)"
 	}
 	out = append(out, c)
 	for _, p := range n.Pods {
 		if len(able) > 0 && !slices.ContainsFunc(able, func(w *corev1.Node) bool { return mayLand(&p.Spec, w) }) {
-			out = append(out, Check{Name: name, Result: Problem, Found: "no worker is one that node " + strings.Join(p.Nodes, ", ") + " may land on",
-				Remedy: "look at nodeSelector, affinity and tolerations in the policy file, and at the workers' labels and taints"})
+			out = append(out, Check{Name: name, Result: Problem, Found: "no worker accepts node " + strings.Join(p.Nodes, ", "),
+				Remedy: "check nodeSelector, affinity and tolerations in the policy file, and the labels and taints of the workers"})
 		}
 	}
 	var old []string
@@ -40,13 +40,13 @@ func checkWorkers(f Facts, n Needs) []Check {
 		}
 	}
 	if len(old) > 0 {
-		out = append(out, Check{Name: name, Result: Warning, Found: "kubelets that may not know sidecar containers: " + strings.Join(old, ", "),
-			Remedy: "upgrade them to 1.29 or later, or keep the lab off them by nodeSelector in the policy file"})
+		out = append(out, Check{Name: name, Result: Warning, Found: "kubelets that may not support sidecar containers: " + strings.Join(old, ", "),
+			Remedy: "upgrade them to 1.29 or later, or exclude them with nodeSelector in the policy file"})
 	}
 	return out
 }
 
-// checkRuntimes tells of workers that serve less than a kubelet, and of nodes that
+// checkRuntimes reports workers that serve less than a kubelet, and of nodes that
 // may land there.
 func checkRuntimes(f Facts, n Needs) []Check {
 	var out []Check
@@ -75,9 +75,9 @@ func checkRuntimes(f Facts, n Needs) []Check {
 			c.Result = Problem
 		}
 		if nodes := nodesOn(n, w); len(nodes) > 0 {
-			c.Found += "; there may land: " + few(nodes)
+			c.Found += "; could be scheduled there: " + few(nodes)
 		}
-		c.Remedy = "keep the lab off it: nodeSelector or affinity in the policy file, or a taint on the worker"
+		c.Remedy = "exclude it: use nodeSelector or affinity in the policy file, or taint the worker"
 		out = append(out, c)
 	}
 	return out
@@ -110,7 +110,7 @@ func checkDevices(f Facts, n Needs) []Check {
 	if f.WorkersErr != nil {
 		return nil
 	}
-	out := checkDevice(f, n, "/dev/kvm", probe.KVM, func(p Pod) bool { return p.KVM }, "turn on (nested) virtualisation there, and label the workers that have it "+contract.LabelKVM+"=true")
+	out := checkDevice(f, n, "/dev/kvm", probe.KVM, func(p Pod) bool { return p.KVM }, "enable (nested) virtualization there, and label the workers that have it "+contract.LabelKVM+"=true")
 	return append(out, checkDevice(f, n, "/dev/net/tun", probe.TUN, func(p Pod) bool { return p.TUN }, "load the kernel module tun there")...)
 }
 
@@ -151,13 +151,13 @@ func checkDevice(f Facts, n Needs, path string, feature probe.Feature, wants fun
 	case len(without) == 0 && len(unknown) == 0 && len(with) > 0:
 		c.Found, c.Remedy = "every worker has it", ""
 	case len(with) > 0:
-		c.Result, c.Found = Warning, fmt.Sprintf("it is on %s, and not known to be on %s%s", few(with), few(append(without, unknown...)), whom)
+		c.Result, c.Found = Warning, fmt.Sprintf("available on %s, unknown on %s%s", few(with), few(append(without, unknown...)), whom)
 	case len(unknown) > 0 && n.Lab == "":
-		return nil // nobody asks for it, and no label tells
+		return nil // nobody asks for it, and no label says
 	case len(unknown) > 0:
-		c.Result, c.Found, c.Remedy = Warning, "no label tells of it"+whom, "look with --probe, and label the workers that have it "+contract.LabelKVM+"=true"
+		c.Result, c.Found, c.Remedy = Warning, "no worker has a label for it"+whom, "check with --probe, and label the workers that have it "+contract.LabelKVM+"=true"
 		if feature != probe.KVM {
-			c.Remedy = "look with --probe"
+			c.Remedy = "check with --probe"
 		}
 	default:
 		c.Result, c.Found = n.needed(len(nodes) > 0), "no worker has it"+whom

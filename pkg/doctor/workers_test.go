@@ -79,11 +79,11 @@ func TestLanding(t *testing.T) {
 			[]expect{{"workers", OK, "1 of 2 workers"}}, nil},
 		"kept off by the taint": {[]corev1.Node{worker("n1"), fargate}, lab(pod("R1", "1m", "1Mi")), []expect{{"workers", OK, "1 of 2"}}, nil},
 		"tolerated": {[]corev1.Node{worker("n1"), fargate}, lab(pod("R1", "1m", "1Mi"), tolerant),
-			[]expect{{"workers", OK, "2 of 2"}}, []expect{{"worker fargate-1", Problem, "there may land: R2"}}},
+			[]expect{{"workers", OK, "2 of 2"}}, []expect{{"worker fargate-1", Problem, "could be scheduled there: R2"}}},
 		"perhaps": {[]corev1.Node{worker("milan", labelled("liqo.io/type", "virtual-node"))}, lab(pod("R1", "1m", "1Mi")),
 			[]expect{{"workers", OK, "1 of 1"}}, []expect{{"worker milan", Warning, "Liqo: perhaps no privileged Pods"}}},
 		"for nobody": {[]corev1.Node{worker("n1")}, lab(pod("R1", "1m", "1Mi"), bound),
-			[]expect{{"workers", OK, "1 of 1"}, {"workers", Problem, "node R3 may land on"}}, nil},
+			[]expect{{"workers", OK, "1 of 1"}, {"workers", Problem, "no worker accepts node R3"}}, nil},
 		"cordoned": {[]corev1.Node{worker("n1", func(w *corev1.Node) { w.Spec.Unschedulable = true })}, Any(), []expect{{"workers", Problem, "0 of 1 worker"}}, nil},
 		"not ready": {[]corev1.Node{worker("n1", func(w *corev1.Node) { w.Status.Conditions[0].Status = corev1.ConditionUnknown })}, Any(),
 			[]expect{{"workers", Problem, "0 of 1 worker"}}, nil},
@@ -133,9 +133,9 @@ func TestDevices(t *testing.T) {
 	}{
 		"containers need none":   {lab(pod("R1", "1m", "1Mi")), nil, nil},
 		"any lab, nothing known": {Any(), nil, nil},
-		"unknown":                {lab(vm), nil, []expect{{"/dev/kvm", Warning, "no label tells of it; needed by VM1"}, {"/dev/net/tun", Warning, "no label"}}},
-		"labelled":               {lab(vm), func(f *Facts) { f.Workers = []corev1.Node{worker("n1", labelled(contract.LabelKVM, "true"))} }, []expect{{"/dev/kvm", OK, "every worker"}, {"/dev/net/tun", Warning, "no label"}}},
-		"labelled, by others":    {Any(), func(f *Facts) { f.Workers[0].Labels["feature.node.kubernetes.io/cpu-cpuid.VMX"] = "true" }, []expect{{"/dev/kvm", Warning, "it is on n1, and not known to be on n2"}}},
+		"unknown":                {lab(vm), nil, []expect{{"/dev/kvm", Warning, "no worker has a label for it; needed by VM1"}, {"/dev/net/tun", Warning, "no worker has a label"}}},
+		"labelled":               {lab(vm), func(f *Facts) { f.Workers = []corev1.Node{worker("n1", labelled(contract.LabelKVM, "true"))} }, []expect{{"/dev/kvm", OK, "every worker"}, {"/dev/net/tun", Warning, "no worker has a label"}}},
+		"labelled, by others":    {Any(), func(f *Facts) { f.Workers[0].Labels["feature.node.kubernetes.io/cpu-cpuid.VMX"] = "true" }, []expect{{"/dev/kvm", Warning, "available on n1, unknown on n2"}}},
 		"probed, everywhere":     {lab(vm), func(f *Facts) { f.Probes = map[string]Probe{"n1": answers(1500), "n2": answers(1500)} }, []expect{{"/dev/kvm", OK, ""}, {"/dev/net/tun", OK, ""}}},
 		"probed, nowhere": {lab(vm), func(f *Facts) {
 			f.Probes = map[string]Probe{"n1": answers(1500, probe.KVM), "n2": answers(1500, probe.KVM)}
@@ -171,17 +171,17 @@ func TestCapacity(t *testing.T) {
 		change func(*Facts)
 		want   expect
 	}{
-		"room":              {[]Pod{pod("R1", "1", "3Gi"), pod("R2", "1", "3Gi")}, nil, expect{"capacity", OK, "2 Pods ask for 2.00 CPUs and 6.0 GiB"}},
-		"one too large":     {[]Pod{pod("R1", "1", "5Gi")}, nil, expect{"capacity", Problem, "no room (memory) for R1"}},
-		"one too many":      {[]Pod{pod("R1", "1m", "3Gi"), pod("R2", "1m", "3Gi"), pod("R3", "1m", "3Gi")}, nil, expect{"capacity", Problem, "no room (memory) for R3"}},
-		"no CPUs":           {[]Pod{pod("R1", "3", "1Gi")}, nil, expect{"capacity", Problem, "no room (cpu) for R1"}},
-		"with the sidecar":  {[]Pod{sidecar}, nil, expect{"capacity", Problem, "no room (cpu) for R1"}},
-		"others' Pods":      {[]Pod{pod("R1", "1", "3Gi"), pod("R2", "1", "3Gi")}, func(f *Facts) { f.Pods = []corev1.Pod{other} }, expect{"capacity", Problem, "no room (memory) for R2"}},
+		"room":              {[]Pod{pod("R1", "1", "3Gi"), pod("R2", "1", "3Gi")}, nil, expect{"capacity", OK, "requests of 2 Pods: 2.00 CPUs and 6.0 GiB"}},
+		"one too large":     {[]Pod{pod("R1", "1", "5Gi")}, nil, expect{"capacity", Problem, "not enough is free (memory) for R1"}},
+		"one too many":      {[]Pod{pod("R1", "1m", "3Gi"), pod("R2", "1m", "3Gi"), pod("R3", "1m", "3Gi")}, nil, expect{"capacity", Problem, "not enough is free (memory) for R3"}},
+		"no CPUs":           {[]Pod{pod("R1", "3", "1Gi")}, nil, expect{"capacity", Problem, "not enough is free (cpu) for R1"}},
+		"with the sidecar":  {[]Pod{sidecar}, nil, expect{"capacity", Problem, "not enough is free (cpu) for R1"}},
+		"others' Pods":      {[]Pod{pod("R1", "1", "3Gi"), pod("R2", "1", "3Gi")}, func(f *Facts) { f.Pods = []corev1.Pod{other} }, expect{"capacity", Problem, "not enough is free (memory) for R2"}},
 		"others' ended Pod": {[]Pod{pod("R1", "1", "3Gi"), pod("R2", "1", "3Gi")}, func(f *Facts) { f.Pods = []corev1.Pod{ended} }, expect{"capacity", OK, ""}},
 		"too many Pods": {[]Pod{pod("R1", "1m", "1Mi"), pod("R2", "1m", "1Mi")}, func(f *Facts) {
 			f.Workers = []corev1.Node{worker("n1", func(w *corev1.Node) { w.Status.Allocatable = list("2", "4Gi", "1") })}
-		}, expect{"capacity", Problem, "no room (pods) for R2"}},
-		"others unknown": {[]Pod{pod("R1", "1", "1Gi")}, func(f *Facts) { f.PodsErr = errForbidden }, expect{"capacity", Warning, "cannot be read"}},
+		}, expect{"capacity", Problem, "not enough is free (pods) for R2"}},
+		"others unknown": {[]Pod{pod("R1", "1", "1Gi")}, func(f *Facts) { f.PodsErr = errForbidden }, expect{"capacity", Warning, "by others is unknown"}},
 	} {
 		f := good()
 		if c.change != nil {
@@ -190,7 +190,7 @@ func TestCapacity(t *testing.T) {
 		t.Run(name, func(t *testing.T) { demand(t, checkCapacity(f, lab(c.pods...)), []expect{c.want}) })
 	}
 	demand(t, checkCapacity(good(), Any()), nil)
-	// A Pod that lands nowhere is told once, by the workers' check.
+	// A Pod that lands nowhere is reported once, by the workers' check.
 	bound := pod("VM1", "8", "64Gi")
 	bound.KVM, bound.Spec.NodeSelector = true, map[string]string{"rack": "a"}
 	demand(t, checkCapacity(good(), lab(pod("R1", "1", "1Gi"), bound)), []expect{{"capacity", OK, "2 Pods"}})

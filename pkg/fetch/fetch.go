@@ -62,7 +62,7 @@ func open(ctx context.Context, url string, g *guard) (resp *http.Response, done 
 		return nil, nil, redacted{err}
 	}
 	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-		return nil, nil, fmt.Errorf("GET %s: only http and https are fetched", Redact(url))
+		return nil, nil, fmt.Errorf("GET %s: only http and https are supported", Redact(url))
 	}
 	transport := g.transport()
 	client := &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {

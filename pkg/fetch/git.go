@@ -76,7 +76,7 @@ func Clone(ctx context.Context, r Repo, dir string) error {
 }
 
 func clone(ctx context.Context, r Repo, dir string, limit int64) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxRepoTime, fmt.Errorf("cloning takes more than %s", maxRepoTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, maxRepoTime, fmt.Errorf("cloning took more than %s", maxRepoTime))
 	defer cancel()
 	config, address, err := settle(ctx, r.URL)
 	if err != nil {
@@ -186,7 +186,7 @@ func sizeOf(dir string) (size int64) {
 }
 
 // Head returns the branch and the short hash of the repository around dir, or
-// "none" for both where there is none.
+// "none" for both if there is none.
 func Head(ctx context.Context, dir string) (branch, hash string) {
 	hash, err := git(ctx, dir, "rev-parse", "--short=7", "HEAD")
 	if err != nil {

@@ -147,7 +147,7 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("fec0::/10"),
 }
 
-// embedded are prefixes with an IPv4 address in them, and where it begins (NAT64, 6to4).
+// embedded are prefixes with an IPv4 address in them, and where it starts (NAT64, 6to4).
 var embedded = map[netip.Prefix]int{netip.MustParsePrefix("64:ff9b::/96"): 12, netip.MustParsePrefix("2002::/16"): 2}
 
 // IsPublic reports whether an address is one of the public Internet.

@@ -98,7 +98,7 @@ func TestStrangersReachNoPrivateAddress(t *testing.T) {
 	}
 }
 
-// TestRedirects: once a public address was asked, every other has to be public too.
+// TestRedirects: once a public address was asked, every other must be public too.
 func TestRedirects(t *testing.T) {
 	for _, r := range []rule{publicOnly, asTyped} {
 		g := newGuard(r)

@@ -41,7 +41,7 @@ type Writer func(io.Writer, *Graph) error
 // Formats are the writers by name.
 var Formats = map[string]Writer{"mermaid": Mermaid, "dot": Dot, "html": HTML}
 
-// New lays out a lab.
+// New writes a lab.
 func New(l *lab.Lab) *Graph {
 	g := &Graph{Name: l.Name}
 	index := map[string]int{}
@@ -171,7 +171,7 @@ func (g *Graph) split(row []int) [][]int {
 	return out
 }
 
-// placeUnknown puts nodes without a row by their links: beside or below what
+// placeUnknown puts nodes without a row by their links: next to or below what
 // they are linked to, the node with the most links first.
 func (g *Graph) placeUnknown() {
 	near := make([][]int, len(g.Nodes))

@@ -27,7 +27,7 @@ import (
 // Info is what a registry says of an image (OCI image specification: manifest
 // and config).
 type Info struct {
-	// Digest is that of the index, where there is one, else of the manifest.
+	// Digest is that of the index, if there is one, else of the manifest.
 	Digest string `json:"digest"`
 	// Platforms are "linux/amd64" and so on; one for a plain manifest.
 	Platforms  []string          `json:"platforms"`
@@ -114,7 +114,7 @@ func (r *Resolver) resolve(ctx context.Context, image string) (Info, error) {
 			return Info{}, err
 		}
 		if !slices.Contains(info.Platforms, r.platform()) {
-			return Info{}, fmt.Errorf("it has no %s (only %s)", r.platform(), strings.Join(info.Platforms, ", "))
+			return Info{}, fmt.Errorf("it has no image for %s (only %s)", r.platform(), strings.Join(info.Platforms, ", "))
 		}
 	}
 	img, err := desc.Image()
@@ -253,9 +253,9 @@ func explain(err error) error {
 	}
 	switch te.StatusCode {
 	case http.StatusNotFound:
-		return errors.New("the registry does not have it; check name and tag")
+		return errors.New("the registry does not have it; check the name and tag")
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return errors.New("the registry does not let you read it; log in (docker login) or check the name")
+		return errors.New("the registry denies access; log in (docker login) or check the name")
 	}
 	return err
 }

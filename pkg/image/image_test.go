@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// serve starts a registry that counts requests and refuses layers and a repository.
+// serve starts a registry that counts requests and rejects layers and a repository.
 func serve(t *testing.T) (host string, requests *atomic.Int64) {
 	t.Helper()
 	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
@@ -113,7 +113,7 @@ func TestResolve(t *testing.T) {
 	}
 	for image, want := range map[string]string{
 		"quay.io/net/none:1":        "does not have it",
-		"quay.io/private/frr:1":     "does not let you read it",
+		"quay.io/private/frr:1":     "denies access",
 		"quay.io/net/arm:1":         "it is for linux/arm64",
 		"Not A Name":                "could not parse reference",
 		"127.0.0.1:1/unreachable:1": "refused",

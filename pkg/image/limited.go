@@ -22,7 +22,7 @@ const maxRequests = 50
 
 func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	if l.requests.Add(1) > maxRequests {
-		return nil, errors.New("the registry redirects too often")
+		return nil, errors.New("too many redirects by the registry")
 	}
 	resp, err := l.below.RoundTrip(req)
 	if err == nil {
@@ -39,7 +39,7 @@ type limitedBody struct {
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.all.read.Add(int64(n)) > maxAnswer {
-		return 0, fmt.Errorf("the registry answers with more than %d bytes", maxAnswer)
+		return 0, fmt.Errorf("the answer of the registry exceeds %d bytes", maxAnswer)
 	}
 	return n, err
 }

@@ -17,7 +17,7 @@ type Allocations struct {
 	// Pools maps a pool ("mgmt-ipv4", "mgmt-ipv6", "index", "wire", "mac") to
 	// owner -> value in text form.
 	Pools map[string]map[string]string `json:"pools"`
-	// Released holds retained values whose owner is gone.
+	// Released holds retained values whose owner no longer exists.
 	Released map[string]map[string]string `json:"released,omitempty"`
 }
 
@@ -30,7 +30,7 @@ func JoinAllocations(parts ...[]byte) (Allocations, error) {
 			return Allocations{}, fmt.Errorf("reading allocations: %w", err)
 		}
 		if part.Version != AllocationsVersion {
-			return Allocations{}, fmt.Errorf("reading allocations: version %q, this c9s reads %q", part.Version, AllocationsVersion)
+			return Allocations{}, fmt.Errorf("reading allocations: version %q, but this c9s reads %q", part.Version, AllocationsVersion)
 		}
 		out.Version = part.Version
 		mergePools(&out.Pools, part.Pools)

@@ -2,7 +2,7 @@ package lab
 
 import "testing"
 
-// Whatever a cluster's ConfigMaps or a folder's files say, it is joined or refused.
+// Whatever a cluster's ConfigMaps or a folder's files say, it is joined or rejected.
 func FuzzJoinAllocations(f *testing.F) {
 	f.Add([]byte(`{"version":"c9s.dev/allocations/v1","pools":{"wire":{"a:eth1 b:eth1":"7"}}}`), []byte(`{"version":"c9s.dev/allocations/v1","released":{"mac":{"x":"y"}}}`))
 	f.Add([]byte(`{}`), []byte(`null`))

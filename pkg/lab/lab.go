@@ -75,7 +75,7 @@ type Mgmt struct {
 	IPv4    MgmtFamily `json:"ipv4,omitzero"`
 	IPv6    MgmtFamily `json:"ipv6,omitzero"`
 	MTU     int        `json:"mtu"`
-	// ExternalAccess tells whether nodes reach beyond the lab (default true).
+	// ExternalAccess reports whether nodes reach beyond the lab (default true).
 	ExternalAccess bool `json:"externalAccess"`
 }
 
@@ -177,7 +177,7 @@ type Node struct {
 	// NetworkNode is the primary, for NetworkContainer.
 	NetworkNode string `json:"networkNode,omitempty"`
 	// MgmtIPv4 and MgmtIPv6 are the allocated management addresses; invalid
-	// where the node has none. MgmtStatic tells that the user wrote them.
+	// where the node has none. MgmtStatic reports whether the user wrote them.
 	MgmtIPv4   netip.Addr `json:"mgmtIPv4,omitzero"`
 	MgmtIPv6   netip.Addr `json:"mgmtIPv6,omitzero"`
 	MgmtStatic bool       `json:"mgmtStatic,omitempty"`
@@ -206,7 +206,7 @@ type Node struct {
 	Policy Policy `json:"policy,omitzero"`
 }
 
-// OnMgmtNetwork tells whether the node has an address of the management network.
+// OnMgmtNetwork reports whether the node has an address of the management network.
 func (n *Node) OnMgmtNetwork() bool {
 	return !n.RootNamespace && n.NetworkMode == NetworkMgmt
 }
@@ -224,7 +224,7 @@ type Config struct {
 	// Name is the base name that containerlab would see; kinds look at its
 	// extension and at ".partial".
 	Name string `json:"name"`
-	// Partial tells that Name contains ".partial" (inline configs always do).
+	// Partial reports whether Name contains ".partial" (inline configs always do).
 	Partial bool `json:"partial,omitempty"`
 	// Env holds those variables of the caller's environment that the text refers
 	// to. Kinds that expand variables expand these and no others.
@@ -281,7 +281,7 @@ type FileRef struct {
 	// Origin is where it came from, for messages: a path relative to the
 	// topology's folder, a URL, or "inline".
 	Origin string `json:"origin,omitempty"`
-	// Placeholder tells that --allow-missing stood in for an absent file.
+	// Placeholder reports whether --allow-missing replaced an absent file.
 	Placeholder bool `json:"placeholder,omitempty"`
 }
 
@@ -312,7 +312,7 @@ type Stage struct {
 	Exec    []StageExec `json:"exec,omitempty"`
 }
 
-// WaitFor names another node's stage, to be over before this one begins.
+// WaitFor names another node's stage, to be over before this one starts.
 type WaitFor struct {
 	Node  string    `json:"node"`
 	Stage StageName `json:"stage"`

@@ -11,7 +11,7 @@ import (
 type LinkType string
 
 // The link types. A veth link with an end on a bridge node stays LinkVeth: the
-// end's Bridge field tells.
+// end's Bridge field says.
 const (
 	LinkVeth        LinkType = "veth"
 	LinkVethStitch  LinkType = "veth-stitch"
@@ -68,7 +68,7 @@ type Endpoint struct {
 	IPv6      netip.Prefix   `json:"ipv6,omitzero"`
 	Vars      map[string]any `json:"vars,omitempty"`
 	Pos       diag.Pos       `json:"pos"`
-	// Bridge tells that the node is a bridge: the interface is a port of it.
+	// Bridge reports whether the node is a bridge: the interface is a port of it.
 	Bridge bool `json:"bridge,omitempty"`
 	// Link is the index in Lab.Links.
 	Link int `json:"link"`

@@ -85,7 +85,7 @@ func portRange(text string) (first, last int, err error) {
 		return 0, 0, err
 	}
 	if last < first {
-		return 0, 0, fmt.Errorf("the range %s runs backwards", text)
+		return 0, 0, fmt.Errorf("the range %s is backwards", text)
 	}
 	return first, last, nil
 }

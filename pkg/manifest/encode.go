@@ -31,7 +31,7 @@ func encode(obj runtime.Object) ([]byte, error) {
 	}
 	v := reflect.ValueOf(obj)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%T is no API object", obj)
+		return nil, fmt.Errorf("%T is not an API object", obj)
 	}
 	scratch := scratches.Get().(*[]byte)
 	defer scratches.Put(scratch)
@@ -61,7 +61,7 @@ type structField struct {
 	key                 string
 	index               []int
 	omitEmpty, omitZero bool
-	// plain means that the field is a struct, which is left out if it is empty.
+	// plain means that the field is a struct, which is omitted if it is empty.
 	plain bool
 }
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TestEncode compares with encoding/json, but for order and emptiness.
+// TestEncode compares with encoding/json, except order and emptiness.
 func TestEncode(t *testing.T) {
 	now := metav1.NewTime(time.Unix(1e9, 0))
 	obj := &appsv1.Deployment{

@@ -28,7 +28,7 @@ func NodeGroup(pod string) string { return nodesFolder + "/" + pod + ".yaml" }
 func SecretGroup(pod string) string { return secretsFolder + "/" + NodeGroup(pod) }
 
 const (
-	// fileHeader begins every file of a rendered folder.
+	// fileHeader starts every file of a rendered folder.
 	fileHeader        = "# Rendered by c9s. Do not edit: the next render replaces this file.\n"
 	kustomizationFile = "kustomization.yaml"
 	nodesFolder       = "nodes"
@@ -55,7 +55,7 @@ func Folder(objects []Object) (map[string][]byte, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("laying out the folder: %w", err)
+		return nil, fmt.Errorf("preparing the folder: %w", err)
 	}
 	var resources, secrets []string
 	for _, name := range names {
@@ -91,7 +91,7 @@ func kustomization(resources []string, secrets bool) []byte {
 	var b bytes.Buffer
 	b.WriteString(fileHeader)
 	if secrets {
-		b.WriteString("# secrets/ is not listed: it holds what must not be committed, and may be absent\n" +
+		b.WriteString("# secrets/ is not listed: it must not be committed, and may be missing\n" +
 			"# here. Apply it first: kubectl apply -k secrets\n")
 	}
 	b.WriteString("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n")

@@ -70,7 +70,7 @@ func ApplyOverlay(objects []Object, overlayDir string) ([]Object, error) {
 		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
 	}
 	if err := sameNames(files, objs); err != nil && !direct {
-		return nil, fmt.Errorf("the overlay %s names resources and the rendered lab is not among them; add %q to its resources", overlayDir, baseRef)
+		return nil, fmt.Errorf("the overlay %s names resources but not the rendered lab; add %q to its resources", overlayDir, baseRef)
 	} else if err != nil {
 		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
 	}
@@ -100,7 +100,7 @@ func writeBase(memory filesys.FileSystem, files map[string][]byte) error {
 // maxOverlay is the most that an overlay may hold, in bytes.
 const maxOverlay = 64 << 20
 
-// copyOverlay reads the overlay's files. Symbolic links are refused: they would
+// copyOverlay reads the overlay's files. Symbolic links are rejected: they would
 // let an overlay from elsewhere take in any file of the user's.
 func copyOverlay(memory filesys.FileSystem, dir string) error {
 	root, err := os.OpenRoot(dir)
@@ -159,7 +159,7 @@ func fetchesNothing(memory filesys.FileSystem, dir string) error {
 				continue
 			}
 			if path.IsAbs(name) || !memory.Exists(path.Join(path.Dir(file), name)) {
-				return fmt.Errorf("%s names %q, which is not in the overlay; c9s fetches nothing, and the rendered lab is %q", shown, name, baseRef)
+				return fmt.Errorf("%s names %q, which is not in the overlay; c9s does not fetch resources, and the rendered lab is %q", shown, name, baseRef)
 			}
 		}
 		return nil
@@ -363,7 +363,7 @@ func applyOrder(o Object) int {
 	return 5
 }
 
-// sameNames refuses an overlay that renames or removes the Services at which the
+// sameNames rejects an overlay that renames or removes the Services at which the
 // Pods of the lab find each other.
 func sameNames(files map[string][]byte, objs []Object) error {
 	have := map[string]bool{}
@@ -379,7 +379,7 @@ func sameNames(files map[string][]byte, objs []Object) error {
 		}
 		service := contract.WireService(strings.TrimSuffix(node, ".yaml"))
 		if strings.Contains(string(files[name]), "name: "+service+"\n") && !have[service] {
-			return fmt.Errorf("the Service %s is gone; the lab finds its Pods by the names of c9s' objects, so an overlay cannot rename or remove them (namePrefix, nameSuffix)", service)
+			return fmt.Errorf("the overlay renames or removes the Service %s; the lab finds its Pods by the names of their Services, so remove namePrefix and nameSuffix", service)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func WriteStream(w io.Writer, objs []Object, format Format) error {
 	case JSON:
 		err = writeList(buffered, objs)
 	default:
-		return fmt.Errorf("output format %q: want yaml or json", format)
+		return fmt.Errorf("output format %q: use yaml or json", format)
 	}
 	if err != nil {
 		return err

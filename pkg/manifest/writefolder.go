@@ -29,7 +29,7 @@ type ForeignFileError struct {
 }
 
 func (e *ForeignFileError) Error() string {
-	return fmt.Sprintf("folder %s holds files that c9s did not write and would replace: %s; move them away or choose another folder",
+	return fmt.Sprintf("folder %s contains files that c9s did not write and would replace: %s; move them or choose another folder",
 		e.Dir, strings.Join(e.Files, ", "))
 }
 
@@ -175,7 +175,7 @@ func (w *folderWriter) readManifest() (map[string]string, error) {
 	out := contract.ReadFolderList(data)
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		if !fs.ValidPath(name) || name == "." {
-			return nil, fmt.Errorf("%s in %s names %q, which is no path in the folder; remove that line", contract.FolderList, w.dir, name)
+			return nil, fmt.Errorf("%s in %s names %q, which is not a path in the folder; remove that line", contract.FolderList, w.dir, name)
 		}
 	}
 	return out, nil

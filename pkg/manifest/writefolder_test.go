@@ -8,7 +8,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// TestWriteFolderLinks: no symbolic link leads out of the folder.
+// TestWriteFolderLinks: no symbolic link leaves the folder.
 func TestWriteFolderLinks(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	if err := os.Symlink(outside, filepath.Join(dir, "nodes")); err != nil {

@@ -23,7 +23,7 @@ import (
 const (
 	defaultKeySize  = 2048 // bits
 	defaultValidity = 365 * 24 * time.Hour
-	// renew is how long before its end a certificate is issued anew.
+	// renew is how long before its end a certificate is issued again.
 	renew = 30 * 24 * time.Hour
 	// backdate is for clocks that are behind.
 	backdate = time.Hour
@@ -120,7 +120,7 @@ func (a *Authority) Issue(r Request, present Pair) (Pair, error) {
 	return encode(der, key), nil
 }
 
-// fits tells whether a certificate is what Issue would make.
+// fits reports whether a certificate is what Issue would make.
 func (a *Authority) fits(r Request, present Pair, now time.Time) bool {
 	cert, err := parse(present.Cert)
 	if err != nil || len(present.Key) == 0 || cert.CheckSignatureFrom(a.cert) != nil {

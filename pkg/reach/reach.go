@@ -241,7 +241,7 @@ func (r *Reach) Note(file string) (d diag.Diagnostic, ok bool) {
 	}
 	return diag.Diagnostic{
 		Code: CodeReads, Severity: diag.Note, Pos: diag.Pos{File: file},
-		Message: "the output holds " + strings.Join(parts, " and "),
+		Message: "the output contains " + strings.Join(parts, " and "),
 	}, true
 }
 

@@ -13,7 +13,7 @@ const defaultClaimSize = "1Gi"
 
 func (v *podView) claimName() string { return contract.ServiceName(v.name, "data") }
 
-// needsClaim tells whether a node of the Pod asks for persistence and has what to
+// needsClaim reports whether a node of the Pod asks for persistence and has what to
 // keep. Then all folders of the Pod are on the one claim.
 func (v *podView) needsClaim() bool {
 	for _, m := range v.members {

@@ -48,7 +48,7 @@ func (b *deploymentBuilder) deviceContainer(m member, i int, program bool) corev
 	return out
 }
 
-// withoutHelper refuses mounts of the user's where the helper is.
+// withoutHelper rejects mounts of the user's where the helper is.
 func (b *deploymentBuilder) withoutHelper(m member, mounts []corev1.VolumeMount) []corev1.VolumeMount {
 	return slices.DeleteFunc(mounts, func(v corev1.VolumeMount) bool {
 		target := path.Clean(v.MountPath)
@@ -61,7 +61,7 @@ func (b *deploymentBuilder) withoutHelper(m member, mounts []corev1.VolumeMount)
 				pos = own.Pos
 			}
 		}
-		b.diags.Errorf(apicheck.CodeMountPath, pos, "choose another target", "node %q has something at %s, and c9s keeps its helper in %s", m.node.Name, target, contract.HelperDir)
+		b.diags.Errorf(apicheck.CodeMountPath, pos, "choose another target", "node %q mounts something at %s, but c9s needs %s for its helper", m.node.Name, target, contract.HelperDir)
 		return true
 	})
 }
@@ -81,7 +81,7 @@ func pullPolicy(n *lab.Node) corev1.PullPolicy {
 }
 
 // literals escapes what Kubernetes would expand in commands, arguments and
-// environment: "$(" begins a reference and "$$" is an escaped "$". Docker expands
+// environment: "$(" starts a reference and "$$" is an escaped "$". Docker expands
 // nothing.
 func literals(list []string) []string {
 	if list == nil {
@@ -113,7 +113,7 @@ const interfaceCount = "CLAB_INTFS"
 
 // env is the container's environment. Where links change under a running device,
 // the number of them must not be in the Pod's template, where a change restarts
-// it: a device that starts anew reads it from the ConfigMap of the links.
+// it: a device that starts again reads it from the ConfigMap of the links.
 func (b *deploymentBuilder) env(m member, i int) []corev1.EnvVar {
 	out := envVars(m.plan.Containers[i].Env)
 	if !b.pod.countsInterfaces(m) {
@@ -129,7 +129,7 @@ func (b *deploymentBuilder) env(m member, i int) []corev1.EnvVar {
 	return out
 }
 
-// countsInterfaces tells whether a node's container gets the number of its
+// countsInterfaces reports whether a node's container gets the number of its
 // interfaces from the links.
 func (v *podView) countsInterfaces(m member) bool {
 	_, own := m.node.Env[interfaceCount]
@@ -243,7 +243,7 @@ func (b *deploymentBuilder) warnVolume(n *lab.Node, mount plan.Mount) {
 		}
 	}
 	b.diags.Warnf(CodeVolumeEmpty, pos, "bind the files that the device needs there",
-		"the volume at %s starts empty; Docker would copy the image's files into it", mount.Target)
+		"the volume at %s starts empty; Docker would copy the image's files to it", mount.Target)
 }
 
 // tmpfs reads the options of a tmpfs and returns its size in bytes, 0 for none.
@@ -265,7 +265,7 @@ func (b *deploymentBuilder) tmpfs(n *lab.Node, target, options string) int64 {
 	}
 	// What the kind asks for by itself is not for the user to change.
 	if users, written := n.Tmpfs[target]; written && users == options && len(ignored) > 0 {
-		b.diags.Warnf(CodeTmpfsOption, n.Pos, "keep size= alone, or leave it as it is", "node %q: tmpfs %s loses %s; a Pod can only limit its size", n.Name, target, strings.Join(ignored, ","))
+		b.diags.Warnf(CodeTmpfsOption, n.Pos, "keep only size=, or ignore this", "node %q: tmpfs %s loses %s; a Pod can only limit its size", n.Name, target, strings.Join(ignored, ","))
 	}
 	return size
 }
@@ -292,7 +292,7 @@ func (b *deploymentBuilder) devices(m member, i int, privileged bool) []device {
 		if len(parts) > 1 && strings.HasPrefix(parts[1], "/") {
 			d.target = parts[1]
 		}
-		b.diags.Warnf(CodeDevice, m.node.Pos, "set privileged: true, or ask for the device through a device plugin in the policy's resources",
+		b.diags.Warnf(CodeDevice, m.node.Pos, "set privileged: true, or request the device from a device plugin (resources in the policy)",
 			"node %q: the device %s is visible, but most workers let only privileged containers open it", m.node.Name, d.source)
 		out = append(out, d)
 	}

@@ -29,7 +29,7 @@ type deploymentBuilder struct {
 	diags   *diag.List
 }
 
-// deployment returns a Deployment with one replica. The old Pod is gone before the
+// deployment returns a Deployment with one replica. The old Pod no longer exists before the
 // new one starts, since both would claim the same addresses.
 func (b *deploymentBuilder) deployment() *appsv1.Deployment {
 	meta := b.index.nodeMeta(b.pod.name, b.pod.name, b.pod.primary)
@@ -188,7 +188,7 @@ func (b *deploymentBuilder) pidMode(n *lab.Node, spec *corev1.PodSpec) {
 		spec.ShareProcessNamespace = new(true)
 	case other:
 		b.diags.Errorf(apicheck.CodePIDMode, n.Pos, "give the node network-mode container:"+target+" as well, so that both share a Pod",
-			"node %q wants the process namespace of %q, which is in another Pod", n.Name, target)
+			"node %q requests the process namespace of %q, which is in another Pod", n.Name, target)
 	default:
 		b.diags.Errorf(apicheck.CodePIDMode, n.Pos, "use host or container:<node>", "node %q has pid-mode %q", n.Name, n.PIDMode)
 	}

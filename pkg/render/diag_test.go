@@ -14,7 +14,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
-// TestDiagnostics: one node "r1" beside "r2", and what render says to a change.
+// TestDiagnostics: one node "r1" next to "r2", and what render says to a change.
 func TestDiagnostics(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -162,7 +162,7 @@ func nodeAffinity(e corev1.NodeSelectorRequirement) *corev1.Affinity {
 	}}}
 }
 
-// TestAllAtOnce: every problem of a lab is told, sorted.
+// TestAllAtOnce: every problem of a lab is reported, sorted.
 func TestAllAtOnce(t *testing.T) {
 	l := newTestLab("many")
 	for _, name := range []string{"a", "b", "c"} {

@@ -27,7 +27,7 @@ func (b *labBuilder) directory() []*corev1.ConfigMap {
 		parts = splitDirectory(entries, largeObject)
 	}
 	if len(parts) > contract.DirectoryParts {
-		b.diags.Errorf(CodeDirectorySize, diag.Pos{File: b.index.lab.Source}, "split the lab over several namespaces",
+		b.diags.Errorf(CodeDirectorySize, diag.Pos{File: b.index.lab.Source}, "split the lab into several namespaces",
 			"the directory of %d nodes needs %d ConfigMaps; there is room for %d", len(entries), len(parts), contract.DirectoryParts)
 	}
 	out := make([]*corev1.ConfigMap, len(parts))

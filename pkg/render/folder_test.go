@@ -18,7 +18,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/manifest"
 )
 
-// folderHeader begins every file of a rendered folder.
+// folderHeader starts every file of a rendered folder.
 const folderHeader = "# Rendered by c9s. Do not edit: the next render replaces this file.\n"
 
 func folderOf(t *testing.T, l *testLab) map[string][]byte {
@@ -132,7 +132,7 @@ func TestWriteFolder(t *testing.T) {
 		t.Error("something was written all the same")
 	}
 
-	// Without the manifest, the header tells whose a file is.
+	// Without the manifest, the header says whose a file is.
 	if err := os.Remove(filepath.Join(dir, "nodes/new.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -253,15 +253,15 @@ func TestOverlayRefused(t *testing.T) {
 	tests := map[string]struct{ dir, want string }{
 		"nothing there":    {overlay(t, nil), "no kustomization.yaml"},
 		"no folder":        {filepath.Join(t.TempDir(), "no"), "opening the overlay"},
-		"fetched patch":    {overlay(t, map[string]string{"kustomization.yaml": "patches: [{path: 'http://127.0.0.1:1/p.yaml'}]\n"}), "fetches nothing"},
-		"fetched files":    {overlay(t, map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: ['k=http://127.0.0.1:1/f']}]\n"}), "fetches nothing"},
-		"fetched env":      {overlay(t, map[string]string{"kustomization.yaml": "secretGenerator: [{name: x, envs: ['http://127.0.0.1:1/f']}]\n"}), "fetches nothing"},
-		"fetched settings": {overlay(t, map[string]string{"kustomization.yaml": "configurations: ['http://127.0.0.1:1/c.yaml']\n"}), "fetches nothing"},
-		"fetched schema":   {overlay(t, map[string]string{"kustomization.yaml": "openapi: {path: 'http://127.0.0.1:1/s.json'}\n"}), "fetches nothing"},
-		"fetched plugin":   {overlay(t, map[string]string{"kustomization.yaml": "transformers: ['https://example.com/x']\n"}), "fetches nothing"},
-		"fetched below":    {overlay(t, map[string]string{"kustomization.yaml": "resources: [../base, sub]\n", "sub/kustomization.yaml": "resources: ['https://example.com/x']\n"}), "fetches nothing"},
-		"local file":       {overlay(t, map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: [/etc/hostname]}]\n"}), "fetches nothing"},
-		"fetched":          {overlay(t, map[string]string{"kustomization.yaml": "resources: [../base, 'https://example.com/x?ref=1']\n"}), "fetches nothing"},
+		"fetched patch":    {overlay(t, map[string]string{"kustomization.yaml": "patches: [{path: 'http://127.0.0.1:1/p.yaml'}]\n"}), "does not fetch"},
+		"fetched files":    {overlay(t, map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: ['k=http://127.0.0.1:1/f']}]\n"}), "does not fetch"},
+		"fetched env":      {overlay(t, map[string]string{"kustomization.yaml": "secretGenerator: [{name: x, envs: ['http://127.0.0.1:1/f']}]\n"}), "does not fetch"},
+		"fetched settings": {overlay(t, map[string]string{"kustomization.yaml": "configurations: ['http://127.0.0.1:1/c.yaml']\n"}), "does not fetch"},
+		"fetched schema":   {overlay(t, map[string]string{"kustomization.yaml": "openapi: {path: 'http://127.0.0.1:1/s.json'}\n"}), "does not fetch"},
+		"fetched plugin":   {overlay(t, map[string]string{"kustomization.yaml": "transformers: ['https://example.com/x']\n"}), "does not fetch"},
+		"fetched below":    {overlay(t, map[string]string{"kustomization.yaml": "resources: [../base, sub]\n", "sub/kustomization.yaml": "resources: ['https://example.com/x']\n"}), "does not fetch"},
+		"local file":       {overlay(t, map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: [/etc/hostname]}]\n"}), "does not fetch"},
+		"fetched":          {overlay(t, map[string]string{"kustomization.yaml": "resources: [../base, 'https://example.com/x?ref=1']\n"}), "does not fetch"},
 		"link":             {link, "not an ordinary file"},
 		"renamed":          {overlay(t, map[string]string{"kustomization.yaml": "namePrefix: x-\n"}), "namePrefix"},
 		"no base":          {overlay(t, map[string]string{"kustomization.yaml": "resources: [x.yaml]\n", "x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"}), `add "../base"`},

@@ -65,7 +65,7 @@ func (b *deploymentBuilder) prepareContainer() corev1.Container {
 	}
 }
 
-// wireContainer is the sidecar: an init container that goes on running. Its
+// wireContainer is the sidecar: an init container that continues running. Its
 // startup probe holds the devices back until the interfaces are there.
 func (b *deploymentBuilder) wireContainer() corev1.Container {
 	mounts := []corev1.VolumeMount{
@@ -101,7 +101,7 @@ func (b *deploymentBuilder) wireContainer() corev1.Container {
 		Resources:    resources,
 		VolumeMounts: mounts,
 		// The sidecar holds its answer until it can say yes, so what waits for
-		// it goes on at once and not at the next probe.
+		// it continues at once and not at the next probe.
 		StartupProbe:   statusProbe(api.PathStartup+"?"+api.QueryWait+"=900ms", 1, waitSeconds),
 		ReadinessProbe: statusProbe(api.PathReady+"?"+api.QueryWait+"=4s", 5, 2),
 		SecurityContext: &corev1.SecurityContext{

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// testLab builds labs the way compile does, with plans beside them.
+// testLab builds labs the way compile does, with plans next to them.
 type testLab struct {
 	*lab.Lab
 	plans map[string]*plan.Plan

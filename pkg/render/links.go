@@ -116,12 +116,12 @@ func (x *index) mgmtMAC(n *lab.Node) string {
 	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3], sum[4])
 }
 
-// checkBridge refuses two bridges of one name in a network namespace.
+// checkBridge rejects two bridges of one name in a network namespace.
 func (b *linksBuilder) checkBridge(n *lab.Node, bridges map[string]*lab.Node) {
 	name := bridgeInterface(n.Name)
 	if other := bridges[name]; other != nil {
 		b.diags.Errorf(CodeInterfaceTwice, n.Pos, "rename one of the two",
-			"nodes %q and %q would both be the bridge %s of the same network namespace (the other is at %s)", other.Name, n.Name, name, other.Pos)
+			"nodes %q and %q would both become the bridge %s in one network namespace (the other one is at %s)", other.Name, n.Name, name, other.Pos)
 	}
 	bridges[name] = n
 }
@@ -159,17 +159,17 @@ func orderedEndpoints(m member) []*lab.Endpoint {
 	return out
 }
 
-// checkInterface refuses names that the Pod has already. The nodes of a Pod share
+// checkInterface rejects names that the Pod has already. The nodes of a Pod share
 // one network namespace.
 func (b *linksBuilder) checkInterface(ep *lab.Endpoint, used map[string]*lab.Endpoint, doc *contract.Links) {
 	name := ep.Interface
 	if name == "lo" || name == "c9s0" || name == mgmtInterface && doc.Mgmt != nil {
 		b.diags.Errorf(CodeInterfaceReserved, ep.Pos, "choose another interface name",
-			"node %q: the interface %s is c9s' own", ep.Node, name)
+			"node %q: the interface name %s is reserved for c9s", ep.Node, name)
 		return
 	}
 	if before := used[name]; before != nil {
-		b.diags.Errorf(CodeInterfaceTwice, ep.Pos, "nodes that share a network namespace need different interface names",
+		b.diags.Errorf(CodeInterfaceTwice, ep.Pos, "use different interface names for nodes that share a network namespace",
 			"interface %s of node %q is in one Pod with interface %s of node %q (%s)", name, ep.Node, name, before.Node, before.Pos)
 		return
 	}
@@ -259,7 +259,7 @@ func impaired(both *lab.LinkImpairment, back bool) *lab.Impairment {
 	return &one
 }
 
-// needsHostProc tells whether a link leads into the worker's network namespace.
+// needsHostProc reports whether a link leads into the worker's network namespace.
 func (v *podView) needsHostProc(l *lab.Lab) bool {
 	for _, m := range v.members {
 		for _, ep := range m.node.Endpoints {
@@ -281,12 +281,12 @@ func (b *linksBuilder) sysctls() map[string]string {
 				text := c.Sysctls[name]
 				if !namespaced(name) {
 					b.diags.Errorf(CodeSysctl, m.node.Pos, "set it on the workers, or remove it",
-						"node %q: the sysctl %s belongs to the whole worker", m.node.Name, name)
+						"node %q: the sysctl %s applies to the whole worker", m.node.Name, name)
 					continue
 				}
 				if before, ok := out[name]; ok && before != text {
 					b.diags.Errorf(CodeSysctlConflict, m.node.Pos, "give them the same value",
-						"node %q wants the sysctl %s=%s, but %s is set for the Pod that it shares", m.node.Name, name, text, before)
+						"node %q requests the sysctl %s=%s, but its Pod already sets %s", m.node.Name, name, text, before)
 				}
 				if out == nil {
 					out = map[string]string{}
@@ -298,7 +298,7 @@ func (b *linksBuilder) sysctls() map[string]string {
 	return out
 }
 
-// namespaced tells whether a sysctl belongs to a network, IPC or UTS namespace
+// namespaced reports whether a sysctl belongs to a network, IPC or UTS namespace
 // (Docker takes the same ones).
 func namespaced(name string) bool {
 	for _, prefix := range []string{"net.", "kernel.shm", "kernel.msg", "fs.mqueue."} {

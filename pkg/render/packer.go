@@ -156,7 +156,7 @@ func textPrefix(data []byte, budget int) int {
 	return n
 }
 
-// isText tells whether data can be a ConfigMap's text: UTF-8 without control
+// isText reports whether data can be a ConfigMap's text: UTF-8 without control
 // characters other than tab and line ends.
 func isText(data []byte) bool {
 	for _, c := range data {

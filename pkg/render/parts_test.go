@@ -319,7 +319,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
-// TestEncryptWires: every Pod of a lab is told the same.
+// TestEncryptWires: every Pod of a lab is reported the same.
 func TestEncryptWires(t *testing.T) {
 	l := newTestLab("demo")
 	l.node("r1", "linux")

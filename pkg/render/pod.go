@@ -118,12 +118,12 @@ func (b *podBuilder) checkHostNetwork() {
 	for _, m := range b.pod.members {
 		if len(m.node.Endpoints) > 0 {
 			b.diags.Errorf(CodeHostNetwork, m.node.Pos, hint,
-				"node %q is in the worker's network namespace (network-mode host) and has links", m.node.Name)
+				"node %q uses the worker's network namespace (network-mode host) but has links", m.node.Name)
 		}
 		for _, stage := range m.node.Stages {
 			if len(stage.WaitFor) > 0 {
 				b.diags.Errorf(CodeHostNetwork, m.node.Pos, hint,
-					"node %q is in the worker's network namespace (network-mode host) and waits for other nodes", m.node.Name)
+					"node %q uses the worker's network namespace (network-mode host) but waits for other nodes", m.node.Name)
 				break
 			}
 		}

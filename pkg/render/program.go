@@ -21,7 +21,7 @@ func (s *stager) waitFor(n *lab.Node, name lab.StageName) []contract.WaitFor {
 	for _, w := range n.Stages[name].WaitFor {
 		if w.Stage == lab.StageExit {
 			s.diags.Errorf(CodeWaitExit, n.Pos, "wait for the stage healthy or configure instead",
-				"node %q waits for the end of node %q, whose container is restarted when it ends", n.Name, w.Node)
+				"node %q waits for node %q to exit, but its container is restarted when it exits", n.Name, w.Node)
 			continue
 		}
 		pod := s.index.podOf[w.Node]
@@ -68,17 +68,17 @@ func (x *index) hasStages(n *lab.Node) bool {
 	return len(n.Stages) > 0 || len(x.waited[n.Name]) > 0
 }
 
-// checkStages tells of stage commands that have nowhere to run.
+// checkStages reports stage commands that have nowhere to run.
 func (s *stager) checkStages(m member) {
 	n := m.node
 	if len(n.Stages[lab.StageExit].Exec) > 0 {
 		s.diags.Errorf(CodeStageExec, n.Pos, "remove the commands of the stage exit",
-			"node %q has commands for the stage exit, when no container is left to run them in", n.Name)
+			"node %q has commands for the stage exit, but no container is left to run them", n.Name)
 	}
 	for _, name := range stageOrder {
 		if len(m.plan.Containers) == 0 && len(n.Stages[name].Exec) > 0 {
 			s.diags.Errorf(CodeStageExec, n.Pos, "remove the commands",
-				"node %q (%s) has no container to run the commands of the stage %s in", n.Name, n.Kind, name)
+				"node %q (%s) has no container for the commands of the stage %s", n.Name, n.Kind, name)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (b *programBuilder) step(s plan.Step) contract.Step {
 	return out
 }
 
-// write stages what a step writes as a payload beside the program.
+// write stages what a step writes as a payload next to the program.
 func (b *programBuilder) write(w *plan.WriteStep) *contract.Write {
 	out := &contract.Write{Path: w.Path, Mode: contract.Mode(w.Mode)}
 	data, secret := w.Content, secretPath(b.member, w.Path)

@@ -197,7 +197,7 @@ func (x *index) selectedPods(diags *diag.List) []*lab.Pod {
 // onlyHint says which nodes there are, where that is short.
 func (x *index) onlyHint() string {
 	if len(x.lab.Nodes) > 12 {
-		return "see the nodes with c9s graph or in the topology file"
+		return "list the nodes with c9s graph"
 	}
 	names := make([]string, 0, len(x.lab.Nodes))
 	for _, n := range x.lab.Nodes {
@@ -217,7 +217,7 @@ func (x *index) findNode(name string) *lab.Node {
 	return nil
 }
 
-// skipPod tells that nothing runs for a Pod: a node of kind host is the worker
+// skipPod reports whether nothing runs for a Pod: a node of kind host is the worker
 // itself, and its links are the other end's.
 func (x *index) skipPod(pod *lab.Pod) bool {
 	primary := x.nodes[pod.Nodes[0]]

@@ -238,7 +238,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestStrict decodes what is written as an API server does that refuses unknown
+// TestStrict decodes what is written as an API server does that rejects unknown
 // and doubled fields, and encodes it again.
 func TestStrict(t *testing.T) {
 	decoder := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, clientscheme.Scheme, clientscheme.Scheme, kjson.SerializerOptions{Yaml: true, Strict: true})

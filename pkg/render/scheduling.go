@@ -90,7 +90,7 @@ func leaveLostWorkers(have []corev1.Toleration) []corev1.Toleration {
 
 func (b *deploymentBuilder) conflict(m member, what string) {
 	b.diags.Errorf(CodePolicyConflict, m.node.Pos, "give all nodes of the Pod the same policy",
-		"node %q shares a Pod with node %q, whose policy has another %s", m.node.Name, b.pod.primary.Name, what)
+		"node %q shares a Pod with node %q, whose policy sets a different %s", m.node.Name, b.pod.primary.Name, what)
 }
 
 func (b *deploymentBuilder) affinity(policy *corev1.Affinity) *corev1.Affinity {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// keptSecret tells whether the policy's secretFiles keep a file of the node's
+// keptSecret reports whether the policy's secretFiles keep a file of the node's
 // folder out of ConfigMaps: a pattern (path.Match) that meets the file's path in
 // the device, or that of a folder above it, mount targets included.
 func keptSecret(m member, name string) bool {
@@ -38,7 +38,7 @@ func inDevice(from, target, name string) (string, bool) {
 	return path.Join(target, rest), ok
 }
 
-// secretPath tells whether a pattern meets target or a folder above it.
+// secretPath reports whether a pattern meets target or a folder above it.
 func secretPath(m member, target string) bool {
 	for p := path.Clean(target); p != "/" && p != "."; p = path.Dir(p) {
 		for _, pattern := range m.node.Policy.SecretFiles {

@@ -69,7 +69,7 @@ func (b *deploymentBuilder) user(n *lab.Node, text string, out *corev1.SecurityC
 
 func (b *deploymentBuilder) userError(n *lab.Node, text string) {
 	b.diags.Errorf(CodeUser, n.Pos, "write the numeric uid, and gid after a colon: user: \"1000:1000\"",
-		"node %q runs as user %q, but Kubernetes takes numbers only", n.Name, text)
+		"node %q runs as user %q, but Kubernetes accepts only numbers", n.Name, text)
 }
 
 func userID(name string) (int64, bool) {
@@ -81,7 +81,7 @@ func userID(name string) (int64, bool) {
 }
 
 // securityOption applies one of Docker's security options ("seccomp=unconfined";
-// a colon is the old separator) and tells whether it has a counterpart.
+// a colon is the old separator) and reports whether it has a counterpart.
 func securityOption(option string, out *corev1.SecurityContext, privileged bool) bool {
 	key, text, _ := strings.Cut(option, "=")
 	if key == option {
@@ -98,7 +98,7 @@ func securityOption(option string, out *corev1.SecurityContext, privileged bool)
 	case "no-new-privileges":
 		if text == "" || text == "true" {
 			if privileged {
-				return false // the API refuses the two together
+				return false // the API rejects the two together
 			}
 			out.AllowPrivilegeEscalation = new(false)
 		}

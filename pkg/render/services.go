@@ -146,14 +146,14 @@ func uniquePorts(lists ...[]lab.Port) []lab.Port {
 	return slices.Compact(out)
 }
 
-// checkPorts refuses published ports that the sidecar has itself.
+// checkPorts rejects published ports that the sidecar has itself.
 func (b *linksBuilder) checkPorts(n *lab.Node) {
 	for _, port := range exposedPorts(n) {
 		sidecar := port.Protocol == "UDP" && (port.Container == contract.WirePort || port.Container == contract.MgmtPort || port.Container == contract.VXLANPort) ||
 			port.Protocol == "TCP" && port.Container == contract.StatusPort
 		if sidecar {
 			b.diags.Errorf(CodeReservedPort, n.Pos, "let the device listen on another port",
-				"node %q publishes port %d/%s, which is c9s' own on the Pod address", n.Name, port.Container, strings.ToLower(port.Protocol))
+				"node %q publishes port %d/%s, which c9s uses on the Pod address", n.Name, port.Container, strings.ToLower(port.Protocol))
 		}
 	}
 }
@@ -172,13 +172,13 @@ func aliasServices(l *lab.Lab, diags *diag.List) map[string][]string {
 			if name == n.ID {
 				continue
 			}
-			const still = "it resolves in the lab's nodes all the same"
+			const still = "it still resolves inside the lab"
 			if owner, ok := taken[name]; ok {
-				diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: the name is node %q's", alias, n.Name, owner)
+				diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: node %q has that name", alias, n.Name, owner)
 				continue
 			}
 			if why := validation.IsDNS1035Label(name); len(why) > 0 {
-				diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: a Service's name is a DNS label", alias, n.Name)
+				diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: it is not a DNS label", alias, n.Name)
 				continue
 			}
 			taken[name] = n.Name

@@ -37,9 +37,9 @@ type staged struct {
 	files []corev1.VolumeProjection
 	// digest is over the manifest, and through it over all files.
 	digest string
-	// programs tells which containers have one.
+	// programs says which containers have one.
 	programs map[string]bool
-	// empty tells that there is nothing to lay out.
+	// empty reports whether there is nothing to write.
 	empty bool
 }
 
@@ -80,8 +80,8 @@ func (s *stager) stage() staged {
 		list.Nodes = append(list.Nodes, node)
 	}
 	if s.total > stagedLarge {
-		s.diags.Warnf(CodeStagedSize, s.pod.primary.Pos, "put large files into the image or on a volume",
-			"%d MiB are staged for Pod %q through ConfigMaps and Secrets, which etcd keeps", s.total>>20, s.pod.name)
+		s.diags.Warnf(CodeStagedSize, s.pod.primary.Pos, "put large files in the image or on a volume",
+			"%d MiB for Pod %q are staged in ConfigMaps and Secrets, which etcd stores", s.total>>20, s.pod.name)
 	}
 	s.finish(&out, list)
 	return out
@@ -208,7 +208,7 @@ func missingFolders(p *plan.Plan) []contract.Entry {
 	return out
 }
 
-// ownResolvConf tells whether the node gets a resolv.conf of its own. The Pod's
+// ownResolvConf reports whether the node gets a resolv.conf of its own. The Pod's
 // must stay the cluster's, since the sidecar finds its peers by it.
 func (v *podView) ownResolvConf(n *lab.Node) bool {
 	return n.DNS != nil && len(n.DNS.Servers) > 0 && !v.hostNetwork && !n.RootNamespace

@@ -22,7 +22,7 @@ func (b *labBuilder) topology() []*corev1.ConfigMap {
 		parts = splitTopology(all, largeObject)
 	}
 	if len(parts) > contract.TopologyParts {
-		b.diags.Errorf(CodeDirectorySize, diag.Pos{File: b.index.lab.Source}, "split the lab over several namespaces",
+		b.diags.Errorf(CodeDirectorySize, diag.Pos{File: b.index.lab.Source}, "split the lab into several namespaces",
 			"the list of %d links needs %d ConfigMaps; there is room for %d", len(all), len(parts), contract.TopologyParts)
 	}
 	out := make([]*corev1.ConfigMap, len(parts))

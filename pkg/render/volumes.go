@@ -156,7 +156,7 @@ func (b *deploymentBuilder) dataVolume() string {
 // claimVolumes is where named volumes are on a claim.
 const claimVolumes = "volumes"
 
-// namedVolume is a volume of the topology: on the claim where there is one.
+// namedVolume is a volume of the topology: on the claim if there is one.
 func (b *deploymentBuilder) namedVolume(name string) folder {
 	if b.pod.persistent {
 		return folder{b.dataVolume(), path.Join(claimVolumes, claimFolder(name))}
@@ -165,7 +165,7 @@ func (b *deploymentBuilder) namedVolume(name string) folder {
 }
 
 // claimFolder is the folder of a named volume. Names that differ only in what a
-// slug leaves out keep apart.
+// slug omits keep apart.
 func claimFolder(name string) string {
 	return contract.Slug(name, 50) + "-" + contract.ShortDigest(name)[:6]
 }

@@ -17,7 +17,7 @@ import (
 const atOnce = 16
 
 // Missing are the rights that the user lacks in a namespace, in their order. One request
-// tells of most (SelfSubjectRulesReview); what it does not tell is asked for one by one,
+// lists most (SelfSubjectRulesReview); the others are checked one by one,
 // since an authorizer need not list its rules, nor let everybody ask for them.
 func Missing(ctx context.Context, client kubernetes.Interface, namespace string, rights []Right) ([]Right, error) {
 	known, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx,
@@ -46,7 +46,7 @@ func Missing(ctx context.Context, client kubernetes.Interface, namespace string,
 	return missing, err
 }
 
-// refused asks about each right, some at a time. Of whom may not ask nothing is known.
+// refused asks about each right, some at a time. A user who may not ask is assumed to have the right.
 func refused(ctx context.Context, client kubernetes.Interface, namespace string, rights []Right) ([]Right, error) {
 	lacks, errs := make([]bool, len(rights)), make([]error, len(rights))
 	bounded.Each(len(rights), atOnce, func(i int) {

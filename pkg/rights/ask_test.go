@@ -11,7 +11,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// authorizer is an API server that lists some rules, and allows besides what may says.
+// authorizer is an API server that lists some rules, and allows also what may says.
 func authorizer(rules []authorizationv1.ResourceRule, may func(authorizationv1.ResourceAttributes) bool) *fake.Clientset {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "selfsubjectrulesreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -48,7 +48,7 @@ func TestMissing(t *testing.T) {
 		want  string
 		asked int // one by one
 	}{
-		// A rule tells nothing of what is of no namespace.
+		// A rule says nothing of what is of no namespace.
 		"administrator, by rules": {[]authorizationv1.ResourceRule{rule(all, all, all, nil)}, func(a authorizationv1.ResourceAttributes) bool {
 			return a.Resource == "namespaces" && a.Namespace == ""
 		}, "", 2},

@@ -34,11 +34,11 @@ func Controller() []Rule {
 		{
 			rbacv1.PolicyRule{APIGroups: core, Resources: []string{"pods"}, Verbs: []string{"delete"}},
 			"replace a Pod whose sidecar has lost its network namespace",
-			"restart the lab, and every other Pod of the namespace. Nothing new runs: whatever made the Pods makes them again",
+			"restart the lab, and every other Pod of the namespace. Nothing new runs: the Pods are recreated by their controllers",
 		},
 		{
 			rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list", "watch"}},
-			"tell a stopped node from one that has no Pod yet",
+			"distinguish a stopped node from one that has no Pod yet",
 			"read the specification of every Deployment of the namespace, with the values in its environment",
 		},
 		{
@@ -54,7 +54,7 @@ func Controller() []Rule {
 		{
 			rbacv1.PolicyRule{APIGroups: core, Resources: []string{"configmaps"}, ResourceNames: own, Verbs: []string{"patch"}},
 			"write the status and the addresses of the Pods",
-			"report a wrong state, and send the hellos of the wire to wrong addresses, where nobody has the lab's key: links take longer to come up",
+			"report a wrong state, and misdirect the hellos of the wire to addresses that lack the lab's key, so that links take longer to come up",
 		},
 		{
 			rbacv1.PolicyRule{APIGroups: core, Resources: []string{"events"}, Verbs: []string{"create"}},
@@ -63,12 +63,12 @@ func Controller() []Rule {
 		},
 		{
 			rbacv1.PolicyRule{APIGroups: leases, Resources: []string{"leases"}, Verbs: []string{"create"}},
-			"be elected for the first time",
+			"win the first election",
 			"delay a program of the namespace that waits for a Lease which does not exist yet, such as a deploy, until the Lease expires",
 		},
 		{
 			rbacv1.PolicyRule{APIGroups: leases, Resources: []string{"leases"}, ResourceNames: []string{contract.ControllerName}, Verbs: []string{"get", "update"}},
-			"stay the elected one",
+			"stay elected",
 			"keep other controllers of the lab from being elected",
 		},
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resources are the API resources of the kinds that render makes, but for the
+// Resources are the API resources of the kinds that render makes, except the
 // Namespace.
 var Resources = map[string]schema.GroupVersionResource{
 	"ConfigMap":             {Version: "v1", Resource: "configmaps"},
@@ -120,7 +120,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Destroy, replicaSets, "", "list", "delete")
 	// Without these a command says less, and does the same.
 	add("deploy, to explain failures", events, "", "list", "watch")
-	add("deploy, to be sooner done", pods, "status", "patch") // the kubelet updates volumes at once
+	add("deploy, to finish sooner", pods, "status", "patch") // the kubelet updates volumes at once
 	for _, rule := range rules {
 		out = append(out, granted(rule)...)
 	}
@@ -146,7 +146,7 @@ func granted(rule rbacv1.PolicyRule) []Right {
 	return out
 }
 
-// unique leaves out what is asked twice, and what a right to all objects has in it. A
+// unique omits what is asked twice, and what a right to all objects has in it. A
 // right that is required stays so.
 func unique(rights []Right) []Right {
 	key := func(r Right, name string) Right {
@@ -193,7 +193,7 @@ func (r Right) review(namespace string) *authorizationv1.SelfSubjectAccessReview
 	}}
 }
 
-// in tells that a rule has the right (its verbs, groups, resources and names; Kubernetes
+// in reports whether a rule has the right (its verbs, groups, resources and names; Kubernetes
 // API, ResourceRule).
 func (r Right) in(rule authorizationv1.ResourceRule) bool {
 	has := func(list []string, words ...string) bool {
@@ -242,15 +242,15 @@ func Describe(list []Right) string {
 func Remedy(list []Right) string {
 	text := "ask for the ClusterRole admin in the namespace"
 	if slices.ContainsFunc(list, beyondAdmin) {
-		text += " and for patch pods/status, which the controller's Role has and admin lacks (docs/reference/rights.md has a Role with all of it)"
+		text += " and for patch pods/status, which the controller's Role has and admin lacks (docs/reference/rights.md has a complete Role)"
 	}
 	if slices.ContainsFunc(list, func(r Right) bool { return r.Cluster }) {
-		text += ", or for a namespace that is there already and name it with -n"
+		text += ", or use -n with an existing namespace"
 	}
 	if slices.ContainsFunc(list, func(r Right) bool {
 		return r.Required && (r.given || r.Group == rbacv1.GroupName)
 	}) {
-		text += "; --no-controller does without roles and rolebindings"
+		text += "; --no-controller avoids roles and rolebindings"
 	}
 	return text
 }

@@ -47,7 +47,7 @@ func buildC9s(t *testing.T) string {
 // minRendered is how many labs of the corpus must render, as in internal/cli.
 const minRendered = 235
 
-// corpusLabs are the topologies of a collection of public labs beside the
+// corpusLabs are the topologies of a collection of public labs next to the
 // checkout. Its index names the file of each lab, for a folder can have several.
 func corpusLabs(t *testing.T) []string {
 	t.Helper()
@@ -99,7 +99,7 @@ func checkCorpus(t *testing.T, c *testcluster.Cluster, ns, c9s string) {
 	}
 }
 
-// checkLab tells whether c9s renders the lab at all. One that it refuses, with
+// checkLab reports whether c9s renders the lab at all. One that it rejects, with
 // its reasons, is no matter of the API server.
 func checkLab(t *testing.T, c *testcluster.Cluster, ns, c9s, lab string) bool {
 	t.Helper()

@@ -40,7 +40,7 @@ type Options struct {
 	Workers     int      // 3 when zero
 	MTU         int      // 1500 when zero
 	IPv6        bool     // dual-stack
-	FakeWorkers int      // simulated workers besides
+	FakeWorkers int      // simulated workers also
 	Images      []string // test images to load: "linux", "frr", "bird", or what `c9s-cluster load` takes
 }
 

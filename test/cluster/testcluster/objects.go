@@ -18,7 +18,7 @@ import (
 )
 
 // Namespace makes a namespace and removes it, with all in it, when the test ends.
-// A failed test's Pods and events are told first.
+// A failed test's Pods and events are reported first.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	ctx := t.Context()
@@ -32,7 +32,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 		}
 		c.RemoveNamespace(t, made.Name)
 	})
-	// Pods are refused until the namespace has its service account.
+	// Pods are rejected until the namespace has its service account.
 	Eventually(t, 3*time.Minute, "the default service account of "+made.Name, func() error {
 		_, err := c.Typed.CoreV1().ServiceAccounts(made.Name).Get(ctx, "default", metav1.GetOptions{})
 		return err
@@ -40,7 +40,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	return made.Name
 }
 
-// RemoveNamespace removes a namespace and waits until it is gone. Its Pods are
+// RemoveNamespace removes a namespace and waits until it no longer exists. Its Pods are
 // given no time to end.
 func (c *Cluster) RemoveNamespace(t testing.TB, name string) {
 	t.Helper()

@@ -111,7 +111,7 @@ func TestRefusedBeforeAnythingIsApplied(t *testing.T) {
 	t.Run("some rights", func(t *testing.T) {
 		l := smallLab(t, "bad", goodImage)
 		l.namespace(t, nil)
-		// Those of edit but for leases, which Kubernetes put into it only lately.
+		// Those of edit except leases, which Kubernetes put into it only lately.
 		edit, err := l.Typed.RbacV1().ClusterRoles().Get(t.Context(), "edit", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestRefusedBeforeAnythingIsApplied(t *testing.T) {
 	})
 	t.Run("API server out of reach", func(t *testing.T) {
 		l := smallLab(t, "bad", goodImage)
-		l.refused(t, []string{"cannot be reached", "127.0.0.1:1"}, "--kubeconfig", kubeconfig(t, l, "server: "+l.Config.Host, "server: https://127.0.0.1:1"))
+		l.refused(t, []string{"is unreachable", "127.0.0.1:1"}, "--kubeconfig", kubeconfig(t, l, "server: "+l.Config.Host, "server: https://127.0.0.1:1"))
 	})
 	t.Run("privileged Pods forbidden", func(t *testing.T) {
 		l := smallLab(t, "bad", goodImage)
@@ -169,7 +169,7 @@ func TestRefusedBeforeAnythingIsApplied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.refused(t, []string{"ConfigMap a-links", "small.clab.yml:5", "nothing that c9s made"})
+		l.refused(t, []string{"ConfigMap a-links", "small.clab.yml:5", "was not created by c9s"})
 		if n := l.objects(t); n > 0 {
 			t.Errorf("%d objects were applied", n)
 		}
@@ -231,7 +231,7 @@ func TestFailuresAreTold(t *testing.T) {
 	t.Run("services", func(t *testing.T) {
 		l := smallLab(t, "noservices", goodImage)
 		noneOf(t, l, corev1.ResourceServices)
-		l.refused(t, []string{"Service/a", "(small.clab.yml:5)", "exceeded quota", "not everything was applied; the same command goes on from here"})
+		l.refused(t, []string{"Service/a", "(small.clab.yml:5)", "exceeded quota", "not everything was applied; run the same command again to continue"})
 		list, err := l.Typed.AppsV1().Deployments(l.ns).List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(list.Items) != 0 {
 			t.Errorf("%d Deployments are there, %v", len(list.Items), err)
@@ -244,7 +244,7 @@ func TestFailuresAreTold(t *testing.T) {
 		if err := l.Typed.CoreV1().ResourceQuotas(l.ns).Delete(t.Context(), "none", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		l.deploy(t) // the old refusal is none of the new one's
+		l.deploy(t) // the old rejection is none of the new one's
 		l.ready(t)
 	})
 	t.Run("command", func(t *testing.T) {

@@ -90,7 +90,7 @@ func TestCertificates(t *testing.T) {
 			}
 		}
 	}
-	// Again: nothing is issued anew, nothing restarts.
+	// Again: nothing is issued again, nothing restarts.
 	before := restarts(t, l)
 	l.deploy(t)
 	if !bytes.Equal(secret("c9s-ca", "tls.crt"), authority) || !bytes.Equal(secret("r1-tls", "tls.key"), key) {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// corpusRuns are labs of others, run as they are but for their images, and what
+// corpusRuns are labs of others, run as they are except their images, and what
 // their own commands must say, as their configurations promise it. before is done in
-// the nodes whose name begins with "rt": what the lab's own start.sh does there,
-// which the corpus leaves out.
+// the nodes whose name starts with "rt": what the lab's own start.sh does there,
+// which the corpus omits.
 var corpusRuns = []struct {
 	topo   string
 	before string
@@ -96,7 +96,7 @@ const (
 	isisUp      = `echo Up $(vtysh -c 'show isis neighbor' | grep Up | awk '{print $1, $2}' | sort -u | wc -l)`
 
 	// startFRR sets the addresses of /etc/network/interfaces and loads FRR's
-	// configuration, but for LDP: zebra runs none where the kernel has no MPLS.
+	// configuration, except LDP: zebra runs none where the kernel has no MPLS.
 	startFRR = `awk '$1 == "iface" {i = $2} $1 == "address" {a = $2} $1 == "netmask" {print "addr replace", a "/" $2, "dev", i}' /etc/network/interfaces | ip -batch - &&
 		sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 &&
 		until vtysh -c 'show version' >/dev/null 2>&1; do sleep 1; done &&

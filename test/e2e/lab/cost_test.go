@@ -18,10 +18,10 @@ const costNodes = 20
 
 // ownWritesANode is the most that c9s itself may write for a node: its objects, a
 // few of the whole lab, the controller's reports. What Kubernetes writes for a Pod
-// by itself (events, statuses, endpoints) comes on top, and is told.
+// by itself (events, statuses, endpoints) comes on top, and is reported.
 const ownWritesANode = 10
 
-// What a lab costs beside as many plain Pods of the same image: time and writes,
+// What a lab costs next to as many plain Pods of the same image: time and writes,
 // measured in one run.
 func TestCost(t *testing.T) {
 	long(t)

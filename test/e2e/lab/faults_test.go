@@ -23,7 +23,7 @@ const (
 	// something does.
 	healWithin = 10 * time.Second
 	healMargin = 10 * time.Second
-	// pauseMost is the longest that traffic beside a fault may rest, besides the
+	// pauseMost is the longest that traffic next to a fault may rest, also the
 	// machine's own pauses.
 	pauseMost = 15 * time.Second
 )
@@ -59,7 +59,7 @@ func faults(t *testing.T, l *lab) {
 	}
 }
 
-// healed waits until all links are up again, and tells how soon they were after the
+// healed waits until all links are up again, and says how soon they were after the
 // start of the sidecars that are new.
 func (l *lab) healed(t *testing.T, touched []string, began time.Time) {
 	t.Helper()
@@ -114,7 +114,7 @@ func (l *lab) wiresSoon(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// restarts tells the Pods' names and their containers' restarts.
+// restarts says the Pods' names and their containers' restarts.
 func restarts(t *testing.T, l *lab) map[string]string {
 	t.Helper()
 	out, err := tryRestarts(t, l)
@@ -146,13 +146,13 @@ func tryRestarts(t *testing.T, l *lab) (map[string]string, error) {
 }
 
 // flows are pings from a node, ten a second: to another node, and to itself, which
-// tells the machine's own pauses.
+// reports the machine's own pauses.
 type flows struct {
 	l        *lab
 	from, to string
 }
 
-// traffic starts pings, which go on until they are asked for.
+// traffic starts pings, which continue until they are asked for.
 func (l *lab) traffic(t *testing.T, from, to string) flows {
 	t.Helper()
 	for file, address := range map[string]string{"traffic": to, "control": "127.0.0.1"} {
@@ -167,7 +167,7 @@ func (l *lab) traffic(t *testing.T, from, to string) flows {
 }
 
 // wentOn ends the pings, and checks that answers came all the while since a fault
-// began.
+// started.
 func (f flows) wentOn(t *testing.T, began time.Time) {
 	t.Helper()
 	ended := time.Now()

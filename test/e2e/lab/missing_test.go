@@ -61,7 +61,7 @@ topology:
 	l.destroyed(t)
 }
 
-// A Secret with credentials for a registry that is not there is part of the cause.
+// A Secret with credentials for a registry that does not exist is part of the cause.
 func TestPullSecretMissing(t *testing.T) {
 	long(t)
 	l := smallLab(t, "nopull", "registry.example.net/private/router:1")
@@ -72,8 +72,8 @@ func TestPullSecretMissing(t *testing.T) {
 	l.refused(t, []string{"node A (small.clab.yml:5)", "image cannot be pulled", "registry-login", "kubectl create secret docker-registry", "registry.example.net/private/router:1"})
 }
 
-// A worker without room for an image: node, worker, cause and remedy are told, and
-// once there is room the same command goes on. containerd's store is made small for
+// A worker without room for an image: node, worker, cause and remedy are reported, and
+// once there is room the same command continues. containerd's store is made small for
 // that.
 func TestFullDisk(t *testing.T) {
 	long(t)

@@ -25,7 +25,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// Without an API server traffic goes on, and nothing restarts when it is back.
+// Without an API server traffic continues, and nothing restarts when it is back.
 func stopAPIServer(t *testing.T, l *lab) {
 	before := restarts(t, l)
 	flows := l.traffic(t, "PC1", customers["PC4"])

@@ -119,7 +119,7 @@ func TestUserOfOneNamespace(t *testing.T) {
 		t.Errorf("%d objects are left:\n%s", n, out)
 	}
 
-	// Without any one of the rules a deploy is refused before it begins, and says why.
+	// Without any one of the rules a deploy is rejected before it starts, and says why.
 	role := userRole(t)
 	for i := range role.Rules {
 		less := role
@@ -137,7 +137,7 @@ func TestUserOfOneNamespace(t *testing.T) {
 	}
 }
 
-// explains reports whether deploy does without a rule, or other commands alone need it.
+// explains reports whether deploy does not need a rule, or other commands alone need it.
 func explains(rule rbacv1.PolicyRule) bool {
 	others := map[string]bool{"pods/exec": true, "pods/log": true, "pods/proxy": true, "replicasets": true}
 	for _, r := range rule.Resources {

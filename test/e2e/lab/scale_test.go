@@ -206,7 +206,7 @@ func writesBy(all []testcluster.Write) map[string]int {
 	return by
 }
 
-// tellWrites tells who wrote, and what c9s wrote.
+// tellWrites says who wrote, and what c9s wrote.
 func tellWrites(t *testing.T, when string, all []testcluster.Write, nodes int) {
 	t.Helper()
 	by, what := writesBy(all), map[string]int{}

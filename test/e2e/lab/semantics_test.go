@@ -38,7 +38,7 @@ func (l *lab) commands(t *testing.T, node string, args ...string) ([]command, er
 	return n.Commands, err
 }
 
-// ended tells whether a command of a node, known by a part of it, has ended.
+// ended reports whether a command of a node, known by a part of it, has ended.
 func (s state) ended(node, part string) bool {
 	for _, c := range s.node(node).Commands {
 		if strings.Contains(c.Command, part) {
@@ -80,7 +80,7 @@ func (l *lab) moment(t *testing.T, node, part string) time.Time {
 	return time.Unix(0, int64(seconds*1e9))
 }
 
-// started is when a node's container started. The kubelet tells whole seconds.
+// started is when a node's container started. The kubelet says whole seconds.
 func (l *lab) started(t *testing.T, node, container string) time.Time {
 	t.Helper()
 	at, err := l.tryStarted(t, node, container)
@@ -149,7 +149,7 @@ func TestStartupOrder(t *testing.T) {
 	l := written(t, "order", map[string]string{"lab.clab.yml": order})
 	l.allWorkers(t)
 	l.deploy(t, "--wait=false")
-	// runs tells what of yes has not started, or of no does not yet wait for its stage of
+	// runs says what of yes has not started, or of no does not yet wait for its stage of
 	// first. What of no has started did so too early.
 	runs := func(s state, yes []string, no map[string]string) error {
 		for _, node := range yes {
@@ -260,7 +260,7 @@ func TestOrderThatCannotBe(t *testing.T) {
 	}
 }
 
-// What the topology's commands did is in the status, and what failed is told.
+// What the topology's commands did is in the status, and what failed is reported.
 func TestCommands(t *testing.T) {
 	l := written(t, "commands", map[string]string{"lab.clab.yml": `name: commands
 topology:
@@ -274,8 +274,8 @@ topology:
         - no-such-command
         - sh -c 'sleep 600; echo too late'
 `})
-	// deploy tells how the commands stand when the lab is ready; to deploy again changes
-	// nothing, and tells of those that have ended since.
+	// deploy says how the commands stand when the lab is ready; to deploy again changes
+	// nothing, and reports those that have ended since.
 	if out := l.deploy(t); !strings.Contains(out, "lab commands is ready") {
 		t.Errorf("deploy printed\n%s", out)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // A hostState is everything of the host that a cluster touches, as lines that can
-// be compared. What other programs change is left out where it can be told.
+// be compared. What other programs change is omitted where it can be told.
 type hostState map[string]bool
 
 // readHostState looks at processes of clusters, network namespaces, interfaces,
@@ -50,7 +50,7 @@ func readHostState(t *testing.T) hostState {
 
 var clusterMark = regexp.MustCompile(`c9s(?:-cluster/|[-/])([a-z0-9-]+)`)
 
-// ofOtherCluster tells that a line names a cluster that is not the test's.
+// ofOtherCluster reports whether a line names a cluster that is not the test's.
 func ofOtherCluster(line string) bool {
 	for _, m := range clusterMark.FindAllStringSubmatch(line, -1) {
 		if name := m[1]; name != "cluster" && name != cluster && !strings.HasPrefix(name, cluster+"-") {
@@ -60,7 +60,7 @@ func ofOtherCluster(line string) bool {
 	return false
 }
 
-// differences are what is new (+) and what is gone (-).
+// differences are what is new (+) and what no longer exists (-).
 func (before hostState) differences(after hostState) []string {
 	var lines []string
 	for line := range after {
@@ -81,7 +81,7 @@ func (before hostState) differences(after hostState) []string {
 const settle = time.Minute
 
 // checkHost fails when something stays different. Other programs of the machine
-// come and go; what they do is not there any more, or not yet, at another look.
+// come and go; what they do does not exist any more, or not yet, at another look.
 func checkHost(t *testing.T, before hostState) {
 	t.Helper()
 	var lines []string

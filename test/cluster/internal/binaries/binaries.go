@@ -42,7 +42,7 @@ func (c Cache) Bin() string { return filepath.Join(c.Dir, "bin") }
 func (c Cache) Path(name string) string { return filepath.Join(c.Bin(), name) }
 
 // Ensure builds those programs of the list that are missing. An interrupted
-// build goes on with the next missing program. tell is given one line per
+// build continues with the next missing program. tell is given one line per
 // program before and after its build.
 func (c Cache) Ensure(ctx context.Context, list []Binary, tell func(string)) error {
 	if len(c.missing(list)) == 0 {
@@ -112,7 +112,7 @@ func (c Cache) build(ctx context.Context, b Binary) error {
 }
 
 // ModuleDir is the folder of a module's source in the module cache, downloaded
-// when it is not there.
+// when it does not exist.
 func (c Cache) ModuleDir(ctx context.Context, module, path string) (string, error) {
 	src := filepath.Join(c.Dir, "src", module)
 	if err := modules.Write(module, src); err != nil {

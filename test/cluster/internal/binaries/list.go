@@ -27,7 +27,7 @@ var Needed = []Binary{
 	{"coredns", "coredns", ".", 120},
 }
 
-// FakeWorkers are the programs that simulated workers need besides.
+// FakeWorkers are the programs that simulated workers need also.
 var FakeWorkers = []Binary{
 	{"kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", 210},
 }

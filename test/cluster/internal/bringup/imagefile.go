@@ -21,7 +21,7 @@ import (
 	"github.com/c9s-lab/c9s/test/cluster/internal/registry"
 )
 
-// accepted is what `load` takes besides test images.
+// accepted is what `load` takes also test images.
 const accepted = "give a test image (see `load --help`), a tarball of `docker save`, an OCI layout (a folder or a tarball), or a static program with =NAME:TAG"
 
 var errOther = errors.New("this is no image: " + accepted)
@@ -33,7 +33,7 @@ type namedImage struct {
 }
 
 // openImages finds out what a path holds by its content. A reference stands in
-// for the name of a single image. work is a folder for what has to be unpacked
+// for the name of a single image. work is a folder for what must be unpacked
 // until the images are written.
 func openImages(path, reference, work string) ([]namedImage, error) {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
@@ -225,7 +225,7 @@ func unpack(path, into string) error {
 	if err := os.Mkdir(into, 0o755); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(into) // names that lead outside are refused
+	root, err := os.OpenRoot(into) // names that lead outside are rejected
 	if err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func gunzip(path, work string) (string, error) {
 	return plain.Name(), errors.Join(err, plain.Close())
 }
 
-// openProgram is an image of one program. There is nothing beside it, so it has
+// openProgram is an image of one program. There is nothing next to it, so it has
 // to be static.
 func openProgram(path, reference, work string) ([]namedImage, error) {
 	program, err := elf.Open(path)

@@ -127,7 +127,7 @@ func TestLoadProgram(t *testing.T) {
 	}
 }
 
-// Whoever gives something else is told what is taken.
+// Whoever gives something else is reported what is taken.
 func TestLoadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -148,7 +148,7 @@ func startWorker(n site.Node) error {
 	return node.Start(n, spec)
 }
 
-// perform runs steps in order and tells each with the time it took.
+// perform runs steps in order and says each with the time it took.
 func perform(ctx context.Context, r *run, out io.Writer, steps []step) error {
 	for _, s := range steps {
 		began := time.Now()

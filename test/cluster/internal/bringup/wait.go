@@ -16,7 +16,7 @@ import (
 // patience is how long a loaded or an emulated machine may take for one step.
 const patience = 6 * time.Minute
 
-// until asks again until the answer is yes. The last reason for a no is told
+// until asks again until the answer is yes. The last reason for a no is reported
 // when patience ends.
 func until(ctx context.Context, ask func(context.Context) (ok bool, why string)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -140,7 +140,7 @@ func KeepControllers(file string) error {
 	return host.WriteFile(file, enabled, 0o644)
 }
 
-// RestoreControllers ends what Create added, but for what others use by now, and
+// RestoreControllers ends what Create added, except what others use by now, and
 // removes the file.
 func RestoreControllers(file string) error {
 	return restoreControllers(Root, file)

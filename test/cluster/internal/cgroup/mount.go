@@ -15,7 +15,7 @@ import (
 // controllers may have no processes itself.
 const leaf = "init"
 
-// Mount mounts every hierarchy anew under root, so that a process in a cgroup
+// Mount mounts every hierarchy again under root, so that a process in a cgroup
 // namespace sees its own cgroup as the root of each.
 func Mount(root string, all []Hierarchy) error {
 	dir := filepath.Join(root, Root)

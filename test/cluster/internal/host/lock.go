@@ -51,7 +51,7 @@ func tryLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// isStill tells whether a file that is open was not removed in the meantime.
+// isStill reports whether a file that is open was not removed in the meantime.
 func isStill(path string, f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil {

@@ -18,7 +18,7 @@ var programs = map[string]string{
 	"mount": "mount",
 }
 
-// ImageTools are what building device images needs besides.
+// ImageTools are what building device images needs also.
 var ImageTools = map[string]string{
 	"debootstrap": "debootstrap",
 	"chroot":      "coreutils",

@@ -82,7 +82,7 @@ func checkBridgeFilter() error {
 	if _, err := os.Stat(BridgeFilter); err != nil {
 		return errors.New("the kernel does not filter bridged packets, so Services fail between Pods of one worker: modprobe br_netfilter, or a kernel with CONFIG_BRIDGE_NETFILTER")
 	}
-	// The module begins with filtering on the host's own bridges as well.
+	// The module starts with filtering on the host's own bridges as well.
 	return errors.Join(
 		writeSysctl("net.bridge.bridge-nf-call-iptables", "0"),
 		writeSysctl("net.bridge.bridge-nf-call-ip6tables", "0"),

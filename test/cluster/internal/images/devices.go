@@ -35,7 +35,7 @@ func (d device) version(below ...string) string {
 }
 
 // linux has the tools of the multitool images that public labs use as hosts,
-// under the names they have there: busybox stands in for Alpine's own.
+// under the names they have there: busybox replaces Alpine's own.
 var linux = device{
 	packages: []string{
 		"bash", "bind9-dnsutils", "bridge-utils", "busybox", "ca-certificates", "curl", "ethtool", "iperf3", "iproute2", "iptables",

@@ -46,7 +46,7 @@ func Names() []string {
 	return names
 }
 
-// Known tells whether there is a recipe of that name.
+// Known reports whether there is a recipe of that name.
 func Known(name string) bool { _, ok := recipes[name]; return ok }
 
 var recipes = map[string]recipe{

@@ -1,4 +1,4 @@
-// Package kubeconfig writes the files by which programs and users reach a
+// Package kubeconfig writes the files with which programs and users reach a
 // cluster's API server.
 package kubeconfig
 

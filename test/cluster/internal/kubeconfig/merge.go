@@ -119,14 +119,14 @@ func isIn(config *api.Config, name string) bool {
 	return config.Clusters[name] != nil || config.AuthInfos[name] != nil || config.Contexts[name] != nil
 }
 
-// isOf tells whether the entries of that name are those of the cluster with the
+// isOf reports whether the entries of that name are those of the cluster with the
 // given authority.
 func isOf(config *api.Config, name string, authority []byte) bool {
 	cluster := config.Clusters[name]
 	return cluster != nil && bytes.Equal(cluster.CertificateAuthorityData, authority)
 }
 
-// missing lists what is not there of a path, the file first.
+// missing lists what does not exist of a path, the file first.
 func missing(path string) []string {
 	var paths []string
 	for ; ; path = filepath.Dir(path) {

@@ -53,7 +53,7 @@ func (r Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	http.NotFound(w, req)
 }
 
-// serveManifest answers for repository:tag or repository@digest; containerd tells
+// serveManifest answers for repository:tag or repository@digest; containerd says
 // the host of the reference as ns.
 func (r Registry) serveManifest(w http.ResponseWriter, req *http.Request, repository, tag string) {
 	digest, isDigest := strings.CutPrefix(tag, "sha256:")

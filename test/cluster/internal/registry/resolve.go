@@ -17,7 +17,7 @@ type descriptor struct {
 }
 
 // standIns maps repositories that public labs name to the test image that can
-// stand in for them, whatever the tag. An image of the very name wins.
+// replace them, whatever the tag. An image of the very name wins.
 var standIns = map[string]string{
 	"docker.io/frrouting/frr":            "c9s.test/frr:latest",
 	"quay.io/frrouting/frr":              "c9s.test/frr:latest",
@@ -35,7 +35,7 @@ var standIns = map[string]string{
 	"ghcr.io/srl-labs/bird":              "c9s.test/bird:latest",
 }
 
-// StandIn is the test image that stands in for a reference, if one does.
+// StandIn is the test image that replaces a reference, if one does.
 func StandIn(reference string) (string, bool) {
 	repository, _ := splitTag(reference)
 	name, ok := standIns[repository]

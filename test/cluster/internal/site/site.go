@@ -75,7 +75,7 @@ func (c Cluster) Access(name string) string { return filepath.Join(c.PKI(), name
 // Images is the folder whose OCI layouts the registry serves.
 func (c Cluster) Images() string { return filepath.Join(c.State(), "images") }
 
-// HostLink is the interface by which the host reaches the cluster.
+// HostLink is the interface with which the host reaches the cluster.
 func (c Cluster) HostLink() string { return "c9s-" + c.Name }
 
 // CgroupPath is the parent of the nodes' cgroups.

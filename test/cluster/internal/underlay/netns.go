@@ -68,7 +68,7 @@ func shareNetnsDir() error {
 }
 
 // leaveNetnsDir takes that mount away when no namespace is left in it, and the
-// folder if it was not there before.
+// folder if it did not exist before.
 func leaveNetnsDir() {
 	entries, err := os.ReadDir(netnsDir)
 	if err != nil || len(entries) > 0 {
@@ -81,7 +81,7 @@ func leaveNetnsDir() {
 	}
 }
 
-// isNetns tells a mounted namespace from the empty file that a torn start leaves.
+// isNetns says a mounted namespace from the empty file that a torn start leaves.
 func isNetns(path string) bool {
 	var fsinfo unix.Statfs_t
 	return unix.Statfs(path, &fsinfo) == nil && fsinfo.Type == unix.NSFS_MAGIC

@@ -161,7 +161,7 @@ func SetPort(worker site.Node, connected bool) error {
 	})
 }
 
-// PortIsUp tells whether a worker is connected.
+// PortIsUp reports whether a worker is connected.
 func PortIsUp(worker site.Node) bool {
 	connected := false
 	err := in(worker.Cluster.Control().Netns(), func() error {
@@ -175,7 +175,7 @@ func PortIsUp(worker site.Node) bool {
 }
 
 // ResetNode throws a worker's namespace away, with everything that its Pods
-// and kube-proxy left in it, and makes it anew.
+// and kube-proxy left in it, and makes it again.
 func ResetNode(worker site.Node) error {
 	if err := removePort(worker); err != nil {
 		return err
