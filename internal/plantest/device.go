@@ -117,7 +117,7 @@ topology:
   nodes:
     SW21: {kind: cisco_iol, image: "iol:17.12"}
 `,
-		says: []string{"warning: Kubernetes cannot carry some names and shows SW21 as sw21 [name-mapped]"},
+		says: []string{"warning: Kubernetes does not allow some names and shows SW21 as sw21 [name-mapped]"},
 		look: func(t *testing.T, r *result) {
 			if id := r.plan(t, "SW21").Containers[0].Env["IOL_PID"]; id == "513" || id == "" {
 				t.Errorf("IOL_PID is %q", id)
