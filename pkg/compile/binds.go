@@ -89,11 +89,15 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 	written := c.magic(n).Replace(b.Source)
 	p := c.files.resolve(written)
 	if filepath.ToSlash(p) == "/" {
-		c.diags.Errorf(CodeWholeDisk, pos, "name the folder that the node needs", "bind %q gives the node a whole file system", b.Source)
+		c.diags.Errorf(CodeWholeDisk, pos, "name the folder that the node needs; to monitor the worker, bind /proc and /sys, which it gets read-only", "bind %q gives the node a whole file system", b.Source)
 		return m, false
 	}
 	if givesEngineSocket(filepath.ToSlash(p)) {
 		c.diags.Errorf(CodeSocket, pos, "remove the bind; a Pod has no container engine", "bind %q gives the container engine's socket to the node", b.Source)
+		return m, false
+	}
+	if isEngineData(filepath.ToSlash(p)) {
+		c.diags.Errorf(CodeSocket, pos, "remove the bind; the kubelet reports on containers and images (metrics at the worker's port 10250)", "bind %q is where a container engine keeps its containers, and a Pod's node has none", b.Source)
 		return m, false
 	}
 	if c.generated(n, written, p, &m) {

@@ -19,6 +19,12 @@ var (
 	runFolder = regexp.MustCompile(`^/(?:run(?:/user(?:/[0-9]+)?)?|var)$`)
 )
 
+// engineData is where an engine keeps images and containers.
+var engineData = regexp.MustCompile(`^/var/lib/(?:` + engines + `|containers)(?:$|/)`)
+
+// isEngineData reports whether a clean, absolute path is an engine's own data.
+func isEngineData(p string) bool { return engineData.MatchString(p) }
+
 // givesEngineSocket reports whether a clean, absolute path is an engine's socket, or a
 // folder that one may be in.
 func givesEngineSocket(p string) bool {
