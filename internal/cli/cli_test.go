@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -523,5 +524,28 @@ func TestCompletionOffersNodes(t *testing.T) {
 	}
 	if out, _, _ := run(t, "__complete", "plan", "https://example.invalid/x.clab.yml", "--node", ""); out != ":4\n" {
 		t.Errorf("a URL: %q, want nothing and no files", out)
+	}
+}
+
+// The policy sets the MTU of one end of a link; the other end keeps the link's.
+func TestMTUOfAnEnd(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"t.clab.yml": "name: t\ntopology:\n  defaults: {kind: linux, image: a}\n  nodes:\n    a:\n    b:\n  links:\n    - endpoints: [\"a:eth1\", \"b:eth1\"]\n",
+		"c9s.yaml":   "apiVersion: c9s.dev/v1\nkind: Policy\nprofiles:\n- {name: p, match: {names: [a]}, links: [{mtu: 1400}]}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stdout, stderr, code := run(t, "render", filepath.Join(dir, "t.clab.yml"), "--planner", "builtin")
+	if code != ExitOK {
+		t.Fatal(stderr)
+	}
+	for node, mtu := range map[string]string{"a": "1400", "b": "9500"} {
+		line := regexp.MustCompile(`"name": "eth1", "node": "` + node + `",.* "mtu": (\d+),`).FindStringSubmatch(stdout)
+		if line == nil || line[1] != mtu {
+			t.Errorf("node %s: %q, want an MTU of %s", node, line, mtu)
+		}
 	}
 }

@@ -61,13 +61,15 @@ type Endpoint struct {
 	Node string `json:"node"`
 	// Interface is the Linux name; Alias is what the topology says where that
 	// differs ("ethernet-1/1").
-	Interface string         `json:"interface"`
-	Alias     string         `json:"alias,omitempty"`
-	MAC       string         `json:"mac"`
-	IPv4      netip.Prefix   `json:"ipv4,omitzero"`
-	IPv6      netip.Prefix   `json:"ipv6,omitzero"`
-	Vars      map[string]any `json:"vars,omitempty"`
-	Pos       diag.Pos       `json:"pos"`
+	Interface string `json:"interface"`
+	Alias     string `json:"alias,omitempty"`
+	MAC       string `json:"mac"`
+	// MTU of this end in bytes where it differs from the link's, otherwise 0.
+	MTU  int            `json:"mtu,omitempty"`
+	IPv4 netip.Prefix   `json:"ipv4,omitzero"`
+	IPv6 netip.Prefix   `json:"ipv6,omitzero"`
+	Vars map[string]any `json:"vars,omitempty"`
+	Pos  diag.Pos       `json:"pos"`
 	// Bridge reports whether the node is a bridge: the interface is a port of it.
 	Bridge bool `json:"bridge,omitempty"`
 	// Link is the index in Lab.Links.

@@ -15,6 +15,8 @@ type LinkRule struct {
 	// kind's spelling; Peer one of the far node's name. Empty means any.
 	Interface string `json:"interface,omitempty"`
 	Peer      string `json:"peer,omitempty"`
+	// MTU is the MTU of the node's interface in bytes, in place of the link's.
+	MTU int `json:"mtu,omitempty"`
 	// Datapath is auto, udp or vxlan, for both directions.
 	Datapath string `json:"datapath,omitempty"`
 	// Impair is what happens to frames on their way to the far end.
@@ -55,6 +57,9 @@ func (r *linkRule) apply(l *lab.Lab, n *lab.Node) {
 			continue
 		}
 		if len(link.Endpoints) != 2 {
+			if r.Peer == "" {
+				setMTU(e, r.MTU)
+			}
 			continue
 		}
 		from := 0
@@ -64,12 +69,20 @@ func (r *linkRule) apply(l *lab.Lab, n *lab.Node) {
 		if r.Peer != "" && !glob(r.Peer, link.Endpoints[1-from].Node) {
 			continue
 		}
+		setMTU(e, r.MTU)
 		if link.Datapath == "" {
 			link.Datapath = r.Datapath
 		}
 		if r.impairment != nil {
 			r.impair(link, from)
 		}
+	}
+}
+
+// setMTU sets the MTU of one end, unless an earlier rule has set it.
+func setMTU(e *lab.Endpoint, mtu int) {
+	if e.MTU == 0 {
+		e.MTU = mtu
 	}
 }
 

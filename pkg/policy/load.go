@@ -331,6 +331,9 @@ func (r *reader) links(n *yaml.Node, p *profile) {
 		if !slices.Contains([]string{"", "auto", "udp", "vxlan"}, rule.Datapath) {
 			r.errorf(item, "use auto, udp or vxlan", "unknown datapath %q", rule.Datapath)
 		}
+		if rule.MTU != 0 && (rule.MTU < 68 || rule.MTU > 65535) {
+			r.errorf(item, "write bytes, from 68 to 65535", "mtu %d is not possible", rule.MTU)
+		}
 		if rule.Datapath == "vxlan" && r.encrypt {
 			r.errorf(item, "remove the datapath, or wires.encrypt", "datapath vxlan cannot be encrypted")
 		}

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/topology"
-	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "rewrite generated files")
@@ -135,7 +136,7 @@ func TestEveryField(t *testing.T) {
     strictExec: true
   links:
     - {interface: "e1-1", datapath: udp, impair: {delay: 10ms, jitter: 500us, loss: 1.5, rate: 10mbit, seed: 7}}
-    - {interface: "ethernet-1/*", peer: leaf2, impair: {delay: 1s}}
+    - {interface: "ethernet-1/*", peer: leaf2, mtu: 1400, impair: {delay: 1s}}
 `)
 	p := l.Node("spine1").Policy
 	cpu, memory := p.Resources.Requests.Cpu().String(), p.Resources.Requests.Memory().String()
@@ -162,6 +163,9 @@ func TestEveryField(t *testing.T) {
 	}
 	if second.Datapath != "" || second.Impairment.AToB.DelayMS != 1000 {
 		t.Errorf("second link: %q %+v", second.Datapath, second.Impairment)
+	}
+	if near, far := second.Endpoints[0].MTU, second.Endpoints[1].MTU; near != 1400 || far != 0 || first.Endpoints[0].MTU != 0 {
+		t.Errorf("MTUs of the ends: %d and %d", near, far)
 	}
 }
 
@@ -196,6 +200,7 @@ func TestInvalidPolicies(t *testing.T) {
 		head + "- {name: a, set: {imagePullPolicy: Sometimes}}\n":                                                            "c9s.yaml:4:36: error: imagePullPolicy \"Sometimes\" is not Always, IfNotPresent or Never [policy-invalid]",
 		head + "- {name: a, set: {imagePullSecrets: [A B]}}\n":                                                               "c9s.yaml:4:37: error: imagePullSecrets: \"A B\" cannot be the name of a Secret [policy-invalid]",
 		head + "- {name: a, set: {nodeSelector: {'a b': c}}}\n":                                                              "c9s.yaml:4:33: error: nodeSelector: a b=c is not a label [policy-invalid]",
+		head + "- {name: a, links: [{mtu: 60}]}\n":                                                                           "c9s.yaml:4:21: error: mtu 60 is not possible [policy-invalid]",
 		head + "- {name: a, links: [{datapath: fast}]}\n":                                                                    "c9s.yaml:4:21: error: unknown datapath \"fast\" [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: true}\nprofiles:\n- {name: a, links: [{datapath: vxlan}]}\n": "c9s.yaml:5:21: error: datapath vxlan cannot be encrypted [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: maybe}\n":                                                    "c9s.yaml:3:18: error: encrypt must be true or false, not the text \"maybe\" [policy-invalid]",

@@ -179,7 +179,7 @@ func (b *linksBuilder) checkInterface(ep *lab.Endpoint, used map[string]*lab.End
 func (b *linksBuilder) iface(m member, ep *lab.Endpoint) contract.Interface {
 	link := b.index.lab.Links[ep.Link]
 	out := contract.Interface{
-		Name: ep.Interface, Alias: ep.Alias, Node: ep.Node, MAC: ep.MAC, MTU: link.MTU, IPv4: ep.IPv4, IPv6: ep.IPv6,
+		Name: ep.Interface, Alias: ep.Alias, Node: ep.Node, MAC: ep.MAC, MTU: cmp.Or(ep.MTU, link.MTU), IPv4: ep.IPv4, IPv6: ep.IPv6,
 	}
 	if known := planned(m.plan, ep.Interface); known != nil {
 		if known.Alias != "" {
