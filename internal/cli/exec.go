@@ -64,7 +64,7 @@ bridge shows fdb, link, vlan or mdb.`,
 	f.add(cmd, world, "") // -t is a terminal here, as for docker and kubectl
 	fs := cmd.Flags()
 	fs.BoolVar(&f.all, "all", false, "run in every node that has a container")
-	fs.StringVar(&f.label, "label", "", "run run run run in the nodes with this label of the topology: KEY or KEY=VALUE")
+	fs.StringVar(&f.label, "label", "", "run in the nodes with this label of the topology: KEY or KEY=VALUE")
 	fs.BoolVarP(&f.stdin, "stdin", "i", false, "pass standard input to the command")
 	fs.BoolVarP(&f.tty, "tty", "t", false, "allocate a terminal")
 	fs.StringVarP(&f.output, "output", "o", "", "json prints output, errors and exit code of each node")
