@@ -13,14 +13,16 @@ import (
 )
 
 // The sidecar's network namespace. A bridge, which is in there, can be looked at. A device resolves the lab's names and the cluster's
-// wherever its default route leads. A Pod of which both holders of the namespace have ended
+// wherever its default route leads. What happens is printed by status -w at once. A Pod of which both holders of the namespace have ended
 // is replaced: by the controller, and without one by the kubelet.
 func TestNamespace(t *testing.T) {
 	l := written(t, "netns", map[string]string{"lab.clab.yml": `name: netns
 topology:
   defaults: {kind: linux, image: ghcr.io/srl-labs/network-multitool:latest}
   nodes:
-    A: {}
+    A:
+      exec:
+        - sh -c 'until test -e /tmp/go; do sleep 0.1; done; exit 3'
     B: {}
     br1: {kind: bridge}
   links:
@@ -55,6 +57,8 @@ topology:
 		l.eventually(t, "A", "172.20.20.", "nslookup", "B.", "172.20.20.1")
 		l.eventually(t, "A", "Address", "nslookup", "kubernetes.default.svc.cluster.local")
 	})
+	t.Run("news", func(t *testing.T) { news(t, l) })
+	l.ready(t)
 	t.Run("controller", func(t *testing.T) {
 		l.losesNamespace(t, "a") // deleted too soon to be seen in the status
 		events, err := l.Typed.CoreV1().Events(l.ns).List(t.Context(), metav1.ListOptions{})
