@@ -13,15 +13,18 @@ type carrier struct {
 	session, known, listed, remote bool
 }
 
-// The reasons of a wire that is down.
+// ReasonStarting is the reason of a wire that has just started: its leg is as an earlier
+// process left it.
+const ReasonStarting = "looking for the peer"
+
+// The other reasons of a wire that is down.
 const (
-	reasonStarting = "looking for the peer"
-	reasonNoPeer   = "no answer from the peer"
-	reasonNoState  = "waiting for the peer's state"
-	reasonNoWire   = "the peer has no such wire"
-	reasonFarDown  = "the far end is down"
-	reasonDevice   = "the device's interface is down"
-	reasonNoLeg    = "the leg is missing"
+	reasonNoPeer  = "no answer from the peer"
+	reasonNoState = "waiting for the peer's state"
+	reasonNoWire  = "the peer has no such wire"
+	reasonFarDown = "the far end is down"
+	reasonDevice  = "the device's interface is down"
+	reasonNoLeg   = "the leg is missing"
 )
 
 // leg tells whether the leg is to be up; keep means as it is. The leg of a device
@@ -33,7 +36,7 @@ func (c carrier) leg() (up, keep bool, reason string) {
 	}
 	switch {
 	case !c.session && !c.settled:
-		return false, true, reasonStarting
+		return false, true, ReasonStarting
 	case !c.session:
 		return false, false, reasonNoPeer
 	case !c.known:

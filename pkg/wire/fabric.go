@@ -218,7 +218,7 @@ func (f *Fabric) Set(wires []Wire) error {
 			w = nil
 		}
 		if w == nil {
-			w = &wireEnd{id: want.ID, added: f.now(), since: time.Now(), reason: reasonStarting}
+			w = &wireEnd{id: want.ID, added: f.now(), since: time.Now(), reason: ReasonStarting}
 			w.legs[0] = &leg{name: want.Leg, index: want.LegIndex, keep: true}
 			if want.LocalLeg != "" {
 				w.legs[1] = &leg{name: want.LocalLeg, index: want.LocalIndex, keep: true}
@@ -386,7 +386,7 @@ func (f *Fabric) decide(w *wireEnd) {
 		case l.failed != "":
 			up, reason = false, l.failed
 		case l.sock == nil || l.sockIndex != l.index || !l.admin && why == "":
-			up, reason = false, reasonStarting
+			up, reason = false, ReasonStarting
 		case why != "":
 			up = false
 			if reason == "" {
@@ -429,7 +429,7 @@ func (f *Fabric) tickLoop() {
 		now := f.now()
 		f.forgetCallers(now)
 		for _, w := range f.wires {
-			if !w.up && w.reason == reasonStarting || w.reason == reasonNoWire || w.reason == reasonNoState {
+			if !w.up && w.reason == ReasonStarting || w.reason == reasonNoWire || w.reason == reasonNoState {
 				f.decide(w) // the time to settle may be over
 			}
 		}

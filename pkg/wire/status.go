@@ -33,12 +33,19 @@ func (f *Fabric) Status() Status {
 	return s
 }
 
+// kept reports whether an earlier process left the device its carrier, and this one does
+// not know better yet.
+func (w *wireEnd) kept() bool {
+	l := w.legs[0]
+	return !w.local() && l.keep && l.index != 0 && l.admin && l.observed && l.device
+}
+
 func (f *Fabric) wireStatus(w *wireEnd) WireStatus {
 	if sock := w.legs[0].sock; sock != nil {
 		w.drops.addN(dropOverrun, int(sock.overruns()))
 	}
 	l := w.legs[0]
-	s := WireStatus{ID: w.id, PeerPod: w.want.PeerPod, Leg: w.want.Leg, LocalLeg: w.want.LocalLeg, Up: w.up, Reason: w.reason, Since: w.since,
+	s := WireStatus{ID: w.id, PeerPod: w.want.PeerPod, Leg: w.want.Leg, LocalLeg: w.want.LocalLeg, Up: w.up || w.kept(), Reason: w.reason, Since: w.since,
 		LocalCarrier: l.observed && l.device, Datapath: DatapathUDP,
 		TxFrames: w.txFrames.Load(), TxBytes: w.txBytes.Load(), RxFrames: w.rxFrames.Load(), RxBytes: w.rxBytes.Load(), Drops: w.drops.report()}
 	if impairs(w.want.Impairment) {

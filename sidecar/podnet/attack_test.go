@@ -168,6 +168,53 @@ func TestAttackTransports(t *testing.T) {
 		}
 		a.in("ip route del " + to + " dev eth1")
 	}
+	// The same by IPv6, also to the leg's own address of that link.
+	var local string
+	for _, word := range strings.Fields(a.inOwn("ip -6 -o addr show dev c9sl5")) {
+		if p, err := netip.ParsePrefix(word); err == nil {
+			local = p.Addr().String()
+		}
+	}
+	a.in("ip -6 addr add fd00:9::1/64 dev eth1 nodad")
+	for _, to := range []string{a.ip6, b.ip6, "3fff:172:20:20::1"} {
+		a.in("ip -6 route add " + to + " dev eth1")
+		a.in("ip -6 neigh replace " + to + " lladdr " + mac + " dev eth1")
+		if err := shoot(a.ns, addr(to), netip.Addr{}, payload); err != nil {
+			t.Errorf("by eth1 to %s: %v", to, err)
+		}
+		for _, port := range []string{"14802", "53"} {
+			if err := closed(a.ns, net.JoinHostPort(to, port)); err != nil {
+				t.Errorf("by eth1: %v", err)
+			}
+		}
+		a.in("ip -6 route del " + to + " dev eth1")
+	}
+	if local != "" {
+		a.in("ip -6 neigh replace " + local + " lladdr " + mac + " dev eth1")
+		if err := shoot(a.ns, addr(local).WithZone("eth1"), netip.Addr{}, payload); err != nil {
+			t.Errorf("by eth1 to %s: %v", local, err)
+		}
+		if err := closed(a.ns, net.JoinHostPort(local+"%eth1", "14802")); err != nil {
+			t.Errorf("by eth1: %v", err)
+		}
+	}
+	// Nothing that comes in by a link is routed, to the cluster or back to the device.
+	for _, to := range []string{gateway4, b.ip4, "172.20.20.12"} {
+		a.in("ip route add " + to + " dev eth1")
+		a.in("ip neigh replace " + to + " lladdr " + mac + " dev eth1")
+		if err := pingFrom(a.ns, "eth1", to, time.Second); err == nil {
+			t.Errorf("by eth1 %s answers", to)
+		}
+		a.in("ip route del " + to + " dev eth1")
+	}
+	// Nor is the leg a neighbour on the link: nobody there has the gateway's address.
+	a.in("ip neigh del 172.20.20.1 dev eth1")
+	a.in("ip route add 172.20.20.1 dev eth1")
+	_ = pingFrom(a.ns, "eth1", "172.20.20.1", time.Second)
+	if out := a.in("ip neigh show 172.20.20.1 dev eth1"); !strings.Contains(out, "172.20.20.1") || strings.Contains(out, "lladdr") {
+		t.Errorf("the neighbour with the gateway's address: %s", out)
+	}
+	a.in("ip route del 172.20.20.1 dev eth1")
 	// By eth0, the way out that every device has.
 	for _, p := range []*pod{a, other} {
 		for _, to := range []string{a.ip4, b.ip4, other.ip4, a.ip6, b.ip6, "172.20.20.1", "3fff:172:20:20::1"} {

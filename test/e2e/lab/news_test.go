@@ -90,7 +90,14 @@ func (w *watched) says(t *testing.T, what string, event time.Time, is func(state
 // news has things happen to the lab of TestNamespace, and measures when they are printed.
 func news(t *testing.T, l *lab) {
 	w := l.watch(t)
-	w.says(t, "the lab", time.Time{}, func(s state) bool { return s.State == "ready" })
+	testcluster.Eventually(t, patience, "the lab in c9s status -w", func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.states) == 0 || w.states[len(w.states)-1].State != "ready" {
+			return fmt.Errorf("%d states were printed", len(w.states))
+		}
+		return nil
+	})
 	link := func(s state, node, name string) (up, found bool) {
 		for _, k := range s.Links {
 			if k.A.Node == node && k.A.Interface == name || k.B.Node == node && k.B.Interface == name {
