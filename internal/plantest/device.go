@@ -89,6 +89,34 @@ topology:
 		},
 	},
 	{
+		name: "logins and ports of management",
+		topo: `name: access
+topology:
+  defaults: {image: "img:1"}
+  nodes:
+    srl: {kind: nokia_srlinux}
+    eos: {kind: arista_ceos, credentials: {username: ops, password: secret}}
+    vm: {kind: cisco_csr1000v}
+    host: {kind: linux}
+    br: {kind: bridge}
+`,
+		look: func(t *testing.T, r *result) {
+			for node, want := range map[string]string{
+				"srl": "admin NokiaSrl1! ssh:22 netconf:830 http:80 https:443 gnmi:57400 gnmi-insecure:57401 snmp:161",
+				"eos": "ops secret ssh:22 https:443 netconf:830 gnmi:6030", "vm": "admin admin ssh:22", "host": " ", "br": " ",
+			} {
+				p := r.plan(t, node)
+				got := p.Credentials.Username + " " + p.Credentials.Password
+				for _, port := range p.Ports {
+					got += fmt.Sprintf(" %s:%d", port.Name, port.Port)
+				}
+				if got != want {
+					t.Errorf("%s: %q, want %q", node, got, want)
+				}
+			}
+		},
+	},
+	{
 		name: "IOL has an id of its own, and never 513",
 		topo: iolTopology(150),
 		look: func(t *testing.T, r *result) {

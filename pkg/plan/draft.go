@@ -157,6 +157,8 @@ func (d *draft) needs() {
 		Certificate: k.Certificate == "always" ||
 			k.Certificate == "optional" && n.Certificate.Issue,
 	}
+	d.plan.Credentials = d.data.Credentials
+	d.plan.Ports = k.Ports
 	for _, p := range k.Persist {
 		d.plan.Persist = append(d.plan.Persist, d.expand(p))
 	}

@@ -20,7 +20,7 @@ type finished struct {
 
 // Finish completes the plans of p with what no planner but the catalogue can know:
 // what persists and which files only seed it, certificates and where they are
-// mounted, readiness, needs, and the parts that the entry of the kind decides. Faults
+// mounted, readiness, needs, credentials, ports, and the parts that the entry of the kind decides. Faults
 // that the catalogue finds stop a node before p is started for it.
 func Finish(p Planner, catalogue *Builtin) Planner {
 	return &finished{planner: p, catalogue: catalogue}
@@ -78,6 +78,7 @@ func (d *draft) shared() []diag.Diagnostic {
 func (d *draft) finish(p *Plan) {
 	own := d.plan
 	p.Needs, p.Readiness, p.Persist = own.Needs, own.Readiness, own.Persist
+	p.Credentials, p.Ports = own.Credentials, own.Ports
 	if slices.Contains(d.kind.Decides, kinds.DecidesSteps) {
 		p.Steps = own.Steps
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 // Version names the shape of Plan in JSON.
@@ -47,6 +48,9 @@ type Plan struct {
 	// Readiness tells when the device is up; nil means "when it runs".
 	Readiness *Readiness `json:"readiness,omitempty"`
 	Needs     Needs      `json:"needs,omitzero"`
+	// Credentials are the login of the device, Ports where it is managed.
+	Credentials lab.Credentials `json:"credentials,omitzero"`
+	Ports       []kinds.Port    `json:"ports,omitempty"`
 	// LinkApplyMode says how a change of links reaches the device: live,
 	// restart or recreate.
 	LinkApplyMode string `json:"linkApplyMode,omitempty"`

@@ -173,6 +173,14 @@ type Readiness struct {
 	Force bool `yaml:"force" json:"force,omitempty"`
 }
 
+// Port is a port on which a device is managed: what it speaks there ("ssh", "netconf",
+// "gnmi"), its number and "tcp" (the default) or "udp".
+type Port struct {
+	Name     string `yaml:"name" json:"name"`
+	Port     uint16 `yaml:"port" json:"port"`
+	Protocol string `yaml:"protocol" json:"protocol,omitempty"`
+}
+
 // Needs is what the worker must offer: MinCPU in cores, MinMemory in GiB.
 type Needs struct {
 	SSSE3     bool `yaml:"ssse3" json:"ssse3,omitempty"`

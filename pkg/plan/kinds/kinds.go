@@ -30,6 +30,8 @@ type Kind struct {
 	// RefusedHint says what to do instead.
 	RefusedHint string          `yaml:"refusedHint" json:"refusedHint,omitempty"`
 	Credentials lab.Credentials `yaml:"credentials" json:"credentials,omitzero"`
+	// Ports are where the device is managed.
+	Ports []Port `yaml:"ports" json:"ports,omitempty"`
 	// StitchLinks makes brief links of this kind veth-stitch.
 	StitchLinks bool `yaml:"stitchLinks" json:"stitchLinks,omitempty"`
 	// Interfaces says how data interfaces are named.

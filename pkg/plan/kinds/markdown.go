@@ -97,6 +97,7 @@ func (k *Kind) section(b *strings.Builder) {
 	}
 	item("type without one", code(k.Types.Default+k.Types.Assumed))
 	item("needs", k.needs())
+	item("managed at", k.ports())
 	item("certificate", map[string]string{"always": "issued always", "optional": "issued with `certificate.issue`"}[k.Certificate])
 	item("startup-config", k.startupText())
 	item("licence", k.licenseText())
@@ -128,6 +129,17 @@ func codes(list []string) string {
 	out := make([]string, len(list))
 	for i, s := range list {
 		out[i] = code(s)
+	}
+	return strings.Join(out, ", ")
+}
+
+func (k *Kind) ports() string {
+	out := make([]string, len(k.Ports))
+	for i, p := range k.Ports {
+		out[i] = fmt.Sprintf("%s %d", p.Name, p.Port)
+		if p.Protocol == "udp" {
+			out[i] += "/udp"
+		}
 	}
 	return strings.Join(out, ", ")
 }

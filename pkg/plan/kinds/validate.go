@@ -59,6 +59,12 @@ func (l *loader) validate(s *source, k *Kind, c *Catalogue) {
 		oneOf("files", f.Certificate, "ca.crt", "tls.crt", "tls.key")
 		template("files", f.Template)
 	}
+	for i, p := range k.Ports {
+		if p.Name == "" || p.Port == 0 || slices.ContainsFunc(k.Ports[:i], func(q Port) bool { return q.Name == p.Name }) {
+			wrong("ports", "port %d needs a name of its own and a number", i+1)
+		}
+		oneOf("ports", p.Protocol, "tcp", "udp")
+	}
 	for i, step := range k.Steps {
 		if count(step.Run != nil, step.Wait != nil, step.Write != nil, step.CLI != nil) != 1 {
 			wrong("steps", "step %d needs one of run, wait, write and cli", i+1)

@@ -32,6 +32,9 @@ func facts(p *plan.Plan) map[string]string {
 		}
 	}
 	out["persist"] = strings.Join(p.Persist, " ")
+	for _, port := range p.Ports {
+		out["ports "+port.Name] = fmt.Sprint(port)
+	}
 	if r := p.Readiness; r != nil {
 		out["readiness"] = r.Reason + fmt.Sprint(r.Healthcheck)
 	}
@@ -93,6 +96,9 @@ func hookFacts(p *plan.Plan) map[string]string {
 	put("interfaces", "", strings.Join(names, " "))
 	for i, text := range steps(p) {
 		put("exec", fmt.Sprintf("%02d", i+1), text)
+	}
+	if len(p.Containers) > 0 {
+		put("credentials", "", strings.TrimSpace(p.Credentials.Username+" "+p.Credentials.Password))
 	}
 	put("link-apply-mode", "", p.LinkApplyMode)
 	put("stop-signal", "", p.StopSignal)

@@ -236,13 +236,14 @@ func (r *run) defaultNode() *clabnodes.DefaultNode {
 	return nil
 }
 
-// needs are what the hooks say of the host. c9s takes them from its catalogue, with
-// which conform compares these.
+// needs are what the hooks say of the host and of the login. c9s takes them from its
+// catalogue, with which conform compares these.
 func (r *run) needs() {
 	d := r.defaultNode()
 	if d == nil {
 		return
 	}
+	r.plan.Credentials = lab.Credentials{Username: d.Cfg.Credentials.Username, Password: d.Cfg.Credentials.Password}
 	if h := d.HostRequirements; h != nil {
 		r.plan.Needs = plan.Needs{KVM: h.VirtRequired, SSSE3: h.SSSE3, MinCPU: h.MinVCPU, MinMemory: int64(h.MinAvailMemoryGb) << 30}
 	}

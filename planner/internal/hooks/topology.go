@@ -10,6 +10,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -145,7 +146,10 @@ func (w *workspace) node(n *lab.Node) (map[string]any, error) {
 	set("restart-policy", n.RestartPolicy, n.RestartPolicy != "")
 	set("link-apply-mode", n.LinkApplyMode, n.LinkApplyMode != "")
 	set("config", map[string]any{"vars": n.ConfigVars}, len(n.ConfigVars) > 0)
-	set("credentials", map[string]any{"username": n.Credentials.Username, "password": n.Credentials.Password}, n.Credentials != lab.Credentials{})
+	// What the hooks say by themselves is to be compared with the catalogue's login.
+	kind, _ := kinds.Builtin().Lookup(n.Kind)
+	hooksOwn := w.req.Full && kind != nil && n.Credentials == kind.Credentials
+	set("credentials", map[string]any{"username": n.Credentials.Username, "password": n.Credentials.Password}, n.Credentials != lab.Credentials{} && !hooksOwn)
 	set("components", components(n.Components), len(n.Components) > 0)
 	set("network-mode", "none", n.NetworkMode == lab.NetworkNone)
 	set("network-mode", "host", n.NetworkMode == lab.NetworkHost)
