@@ -174,20 +174,23 @@ func (s *sidecar) status() api.Status {
 		st.Interfaces = append(st.Interfaces, madeInterface(i))
 	}
 	nameFarEnds(st.Interfaces, v.doc.Interfaces)
-	st.Fabric.Wires = keptWires(st.Fabric.Wires, st.Interfaces, v.fabric == nil)
+	st.Fabric.Wires = keptWires(st.Fabric.Wires, st.Interfaces)
 	return st
 }
 
 // keptWires are the wires with those that have not started, or have only just: the device
 // keeps the carrier that an earlier process left it.
-func keptWires(wires []wire.WireStatus, interfaces []api.Interface, waiting bool) []wire.WireStatus {
-	carrier := map[string]bool{}
+func keptWires(wires []wire.WireStatus, interfaces []api.Interface) []wire.WireStatus {
+	started, carrier := map[contract.WireID]bool{}, map[string]bool{}
+	for _, w := range wires {
+		started[w.ID] = true
+	}
 	for _, i := range interfaces {
 		if i.Wire == 0 || i.State != api.StateMade {
 			continue
 		}
 		carrier[i.Leg] = i.Carrier
-		if waiting && i.Kind == "wire" {
+		if i.Kind == "wire" && !started[i.Wire] {
 			wires = append(wires, wire.WireStatus{ID: i.Wire, Leg: i.Leg, Reason: wire.ReasonStarting, Datapath: wire.DatapathUDP})
 		}
 	}
