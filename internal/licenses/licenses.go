@@ -4,7 +4,6 @@ package licenses
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -210,15 +209,6 @@ func identify(texts []Text) string {
 		}
 	}
 	return strings.Join(slices.Sorted(maps.Keys(found)), " AND ")
-}
-
-// List returns a table of modules, a line each.
-func List(modules []Module) string {
-	var b strings.Builder
-	for _, m := range modules {
-		fmt.Fprintf(&b, "%s %s\n", strings.TrimSpace(m.Path+" "+m.Version), cmp.Or(m.License, "?"))
-	}
-	return b.String()
 }
 
 // All returns the texts of all modules, one after the other.

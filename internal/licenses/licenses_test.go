@@ -2,6 +2,7 @@ package licenses
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func TestNotice(t *testing.T) {
 			}
 		}
 	}
-	want := noticeHead + List(modules)
+	want := noticeHead + table(modules)
 	const file = "../../NOTICE"
 	if *update {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
@@ -72,4 +73,17 @@ func TestIdentify(t *testing.T) {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}
+}
+
+// table returns a line for each module.
+func table(modules []Module) string {
+	var b strings.Builder
+	for _, m := range modules {
+		license := m.License
+		if license == "" {
+			license = "?"
+		}
+		fmt.Fprintf(&b, "%s %s\n", strings.TrimSpace(m.Path+" "+m.Version), license)
+	}
+	return b.String()
 }

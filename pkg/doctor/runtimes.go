@@ -86,9 +86,6 @@ var runtimes = []Runtime{
 // kubelet is every other worker.
 var kubelet = Runtime{Name: "kubelet", Privileged: Yes, Exec: Yes, Logs: Yes, Proxy: Yes}
 
-// Runtimes is the whole matrix, the ordinary kubelet last.
-func Runtimes() []Runtime { return append(append([]Runtime{}, runtimes...), kubelet) }
-
 // RuntimeOf finds a worker's row.
 func RuntimeOf(w *corev1.Node) Runtime {
 	for _, r := range runtimes {

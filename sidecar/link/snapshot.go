@@ -67,15 +67,6 @@ func (s *Snapshot) remove(l netlink.Link) {
 // ByName is the interface with that name, or nil.
 func (s *Snapshot) ByName(name string) netlink.Link { return s.byName[name] }
 
-// Names are the names of all interfaces.
-func (s *Snapshot) Names() []string {
-	names := make([]string, 0, len(s.byName))
-	for name := range s.byName {
-		names = append(names, name)
-	}
-	return names
-}
-
 // Peer is the other end of a veth, or nil where that is in another namespace.
 func (s *Snapshot) Peer(l netlink.Link) netlink.Link {
 	a := l.Attrs()

@@ -30,15 +30,6 @@ func SetSysctl(value string, path ...string) error {
 	return nil
 }
 
-// Sysctl reads one setting; "" where the kernel has none such.
-func Sysctl(path ...string) string {
-	value, err := readSetting(procSys + filepath.Join(path...))
-	if err != nil {
-		return ""
-	}
-	return value
-}
-
 // readSetting reads a short file by system calls: some forty are looked at in
 // every pass, and os.File would put each on the poller.
 func readSetting(file string) (string, error) {
