@@ -22,10 +22,11 @@ type feature struct {
 // features is the kernel's part of the contract, /dev/kvm and tun aside.
 var features = []feature{
 	{probe.Veth, true, "devices have no interfaces", "veth"},
-	{probe.Rules, true, "the Pod loses the cluster when a device changes its routes (CONFIG_IP_MULTIPLE_TABLES)", ""},
+	{probe.Rules, true, "there is no management network (CONFIG_IP_MULTIPLE_TABLES)", ""},
 	{probe.NAT, true, "there is no management network", "nft_nat nft_chain_nat"},
 	{probe.Conntrack, true, "there is no management network", "nf_conntrack nft_ct"},
 	{probe.VXLAN, true, "management addresses of other Pods are unreachable", "vxlan"},
+	{probe.Shield, true, "links carry no frames", "cls_bpf sch_ingress"},
 	{probe.Packet, true, "links carry no frames", "af_packet"},
 	{probe.Bridge, false, "nodes of the kinds bridge and ovs-bridge do not start", "bridge"},
 	{probe.Macvlan, false, "macvlan links do not work", "macvlan"},

@@ -2,6 +2,10 @@ package probe
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
@@ -22,12 +26,20 @@ func tryNAT() error {
 	)
 }
 
-// tryConntrack sets a connection's zone, ahead of conntrack.
+// tryConntrack keeps datagrams of one interface from conntrack, and matches the state of
+// a connection.
 func tryConntrack() error {
-	return commit(
-		&nftables.Chain{Name: "c", Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRef(-310)},
-		&expr.Immediate{Register: 1, Data: binary.NativeEndian.AppendUint16(nil, 14800)},
-		&expr.Ct{Key: expr.CtKeyZONE, SourceRegister: true, Register: 1},
+	return errors.Join(
+		commit(
+			&nftables.Chain{Name: "c", Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRef(-310)},
+			&expr.Notrack{},
+		),
+		commit(
+			&nftables.Chain{Name: "d", Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookInput, Priority: nftables.ChainPriorityRef(-10)},
+			&expr.Ct{Key: expr.CtKeySTATE, Register: 1},
+			&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4, Mask: binary.NativeEndian.AppendUint32(nil, expr.CtStateBitESTABLISHED), Xor: make([]byte, 4)},
+			&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: make([]byte, 4)},
+		),
 	)
 }
 
@@ -43,12 +55,42 @@ func commit(chain *nftables.Chain, rule ...expr.Any) error {
 	return conn.Flush()
 }
 
+// tryShield drops by a BPF program what comes in by an interface, as on each leg.
+func tryShield(index int) error {
+	program := [2]uint64{0xb7 | 2<<32, 0x95} // r0 = TC_ACT_SHOT; exit (linux/bpf.h, pkt_cls.h)
+	license := [4]byte{'G', 'P', 'L', 0}
+	attr := struct {
+		kind, count    uint32
+		insns, license uint64
+		logLevel, size uint32
+		log            uint64
+		version, flags uint32
+	}{kind: unix.BPF_PROG_TYPE_SCHED_CLS, count: 2, insns: uint64(uintptr(unsafe.Pointer(&program))), license: uint64(uintptr(unsafe.Pointer(&license)))}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	runtime.KeepAlive(&program)
+	runtime.KeepAlive(&license)
+	if errno != 0 {
+		return fmt.Errorf("loading a BPF program: %w", errno)
+	}
+	defer unix.Close(int(fd))
+	if err := addClsact(index); err != nil {
+		return err
+	}
+	return netlink.FilterAdd(&netlink.BpfFilter{
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1, Priority: 1, Protocol: unix.ETH_P_ALL},
+		Fd:          int(fd), Name: "probe", DirectAction: true,
+	})
+}
+
+func addClsact(index int) error {
+	return netlink.QdiscAdd(&netlink.GenericQdisc{QdiscType: "clsact", QdiscAttrs: netlink.QdiscAttrs{
+		LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT,
+	}})
+}
+
 // tryRedirect joins an interface to another one by tc, as the vxlan datapath does.
 func tryRedirect(index int) error {
-	qdisc := &netlink.GenericQdisc{QdiscType: "clsact", QdiscAttrs: netlink.QdiscAttrs{
-		LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT,
-	}}
-	if err := netlink.QdiscAdd(qdisc); err != nil {
+	if err := addClsact(index); err != nil {
 		return err
 	}
 	return netlink.FilterAdd(&netlink.U32{

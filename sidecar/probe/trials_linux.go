@@ -50,6 +50,7 @@ var trials = []trial{
 	{feature: NAT, try: tryNAT},
 	{feature: Conntrack, try: tryConntrack},
 	{feature: Redirect, try: onVeth(tryRedirect)},
+	{feature: Shield, try: onVeth(tryShield)},
 	{feature: Packet, try: func() error { return packetSocket(unix.PACKET_AUXDATA) }},
 	{feature: VnetHeader, try: func() error { return packetSocket(unix.PACKET_VNET_HDR) }},
 	{feature: Segment, try: trySegment},
@@ -77,10 +78,10 @@ func onVeth(try func(index int) error) func() error {
 	}
 }
 
-// tryRules routes by a mark, by a table of its own.
+// tryRules routes what comes in by an interface by a table of its own.
 func tryRules() error {
 	r := netlink.NewRule()
-	r.Family, r.Table, r.Priority, r.Mark = netlink.FAMILY_V4, 14800, 10, 1
+	r.Family, r.Table, r.Priority, r.IifName = netlink.FAMILY_V4, 14801, 10, "lo"
 	return netlink.RuleAdd(r)
 }
 
