@@ -43,20 +43,24 @@ func TestIdle(t *testing.T) {
 	began, before := time.Now(), ticks(pids)
 	time.Sleep(lasts)
 	used := float64(ticks(pids)-before) / 100 / time.Since(began).Seconds()
-	resident := 0
+	resident, shared := 0, 0
 	for _, pid := range pids {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(data)) {
-			if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
+			if f := strings.Fields(line); len(f) > 1 && (f[0] == "RssAnon:" || f[0] == "RssFile:") {
 				n, _ := strconv.Atoi(f[1])
-				resident += n
+				if f[0] == "RssAnon:" {
+					resident += n
+				} else {
+					shared = max(shared, n) // the program's own pages
+				}
 			}
 		}
 	}
-	t.Logf("idle with %d wires: %d processes, %.2f mCPU, %.1f MiB resident", wires, len(pids), used*1000, float64(resident)/1024)
+	t.Logf("idle with %d wires: %d processes, %.2f mCPU, %.1f MiB of memory and %.1f MiB of its program", wires, len(pids), used*1000, float64(resident)/1024, float64(shared)/1024)
 }
 
 // processes are a process and its descendants.
