@@ -33,6 +33,8 @@ type deploymentBuilder struct {
 // new one starts, since both would claim the same addresses.
 func (b *deploymentBuilder) deployment() *appsv1.Deployment {
 	meta := b.index.nodeMeta(b.pod.name, b.pod.name, b.pod.primary)
+	b.index.recommend(meta.Labels, contract.LabelValue(b.pod.primary.Kind), contract.ComponentNode)
+	meta.Labels["app.kubernetes.io/instance"] = b.pod.primary.ID
 	labels := maps.Clone(meta.Labels)
 	// The proxies of service meshes would take the connections of devices and of
 	// probes: Istio is kept out by this label, Linkerd by its annotation.

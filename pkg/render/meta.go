@@ -15,9 +15,6 @@ func (x *index) labMeta(name, component string) metav1.ObjectMeta {
 		Labels: map[string]string{
 			contract.LabelLab:              x.labLabel,
 			contract.LabelComponent:        component,
-			"app.kubernetes.io/name":       "c9s",
-			"app.kubernetes.io/component":  component,
-			"app.kubernetes.io/part-of":    x.labLabel,
 			"app.kubernetes.io/managed-by": "c9s",
 		},
 		Annotations: map[string]string{
@@ -35,10 +32,6 @@ func (x *index) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 	labels[contract.LabelNode] = n.ID
 	labels[contract.LabelKind] = contract.LabelValue(n.Kind)
 	labels[contract.LabelComponent] = contract.ComponentNode
-	labels["app.kubernetes.io/name"] = contract.LabelValue(n.Kind)
-	labels["app.kubernetes.io/instance"] = n.ID
-	labels["app.kubernetes.io/component"] = contract.ComponentNode
-	labels["app.kubernetes.io/part-of"] = x.labLabel
 	labels["app.kubernetes.io/managed-by"] = "c9s"
 	return metav1.ObjectMeta{
 		Name:      name,
@@ -51,6 +44,14 @@ func (x *index) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 			contract.AnnotationPlanner:  x.planner(n),
 		},
 	}
+}
+
+// recommend adds the labels that Kubernetes recommends to a workload. Other objects carry
+// only the labels by which c9s selects them.
+func (x *index) recommend(labels map[string]string, name, component string) {
+	labels["app.kubernetes.io/name"] = name
+	labels["app.kubernetes.io/component"] = component
+	labels["app.kubernetes.io/part-of"] = x.labLabel
 }
 
 // selector finds the Pods of one Deployment.
