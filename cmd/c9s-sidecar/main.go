@@ -1,6 +1,6 @@
 // Command c9s-sidecar is what c9s has in a Pod: it writes files before the
 // devices start (prepare), makes and keeps the Pod's network (wire), runs a
-// node's commands in the device's container (exec), and says how things are
+// node's commands in the device's container (exec), and prints the state
 // (status). For c9s doctor it tries what the kernel can do (probe).
 package main
 

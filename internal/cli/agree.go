@@ -81,7 +81,7 @@ func (f *deployFlags) agree(ctx context.Context, world IO, in *inCluster) (clust
 	return d, nil
 }
 
-// consequences says what a deploy stops, deletes and leaves.
+// consequences prints what a deploy stops, deletes and leaves.
 func (f *deployFlags) consequences(world IO, d cluster.Diff) {
 	if f.output != "" {
 		return

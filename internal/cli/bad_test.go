@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
 
-// badCase is a topology that must be rejected, and all that validate says of it.
+// badCase is a topology that must be rejected, and the output of validate.
 type badCase struct{ name, input, want string }
 
 const badFile = "testdata/bad.txt"

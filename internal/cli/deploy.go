@@ -154,7 +154,7 @@ func issuing(existing cluster.Existing) certifier {
 	}
 }
 
-// notApplied says what is wrong with a topology.
+// notApplied prints the problems of a topology.
 func notApplied(world IO, diags []diag.Diagnostic) error {
 	report(world, diags)
 	fmt.Fprintf(world.Err, "%s; nothing was applied\n", summary(diags))

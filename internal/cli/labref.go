@@ -36,7 +36,7 @@ func (f *labRef) add(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("topo", "yml", "yaml")
 }
 
-// isTopology says an argument that is a file or a place of files from a name.
+// isTopology reports whether an argument is a topology and not the name of a lab.
 func isTopology(arg string) bool {
 	if strings.ContainsAny(arg, "/:") || arg == "-" || arg == "." || strings.HasSuffix(arg, ".yml") || strings.HasSuffix(arg, ".yaml") {
 		return true

@@ -155,7 +155,7 @@ func (p *progress) followLinks(ctx context.Context, total int, up func(context.C
 	}, countLinks)
 }
 
-// tellLinks says how many links are up, where that is new.
+// tellLinks prints how many links are up if the number has changed.
 func (p *progress) tellLinks() {
 	up := p.linksUp.Load()
 	if up == p.linksTold {
@@ -170,7 +170,7 @@ func (p *progress) tellLinks() {
 	}
 }
 
-// progress says the state of all Pods.
+// progress prints the state of all Pods.
 func (p *progress) progress(pods []cluster.PodProgress) {
 	ready := 0
 	var lines []string

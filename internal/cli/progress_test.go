@@ -24,7 +24,7 @@ func podAt(node string, state status.State, reason, message string) cluster.PodP
 		Progress: status.Progress{State: state, Reason: reason, Message: message}}
 }
 
-// course is a deploy as progress is reported of it.
+// course is a deploy as progress sees it.
 func course(p *progress) {
 	p.lab("demo", "ns", "here")
 	p.object(cluster.Change{Action: "applied", Object: "Deployment/r1"})

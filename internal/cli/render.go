@@ -231,7 +231,7 @@ func (f *renderFlags) writeStream(world IO, out *render.Output) error {
 	return nil
 }
 
-// writeFolder writes to a folder and says what changed there.
+// writeFolder writes to a folder and prints what changed.
 func (f *renderFlags) writeFolder(world IO, out *render.Output) error {
 	files, err := manifest.Folder(out.Objects)
 	if err != nil {

@@ -56,7 +56,7 @@ state.`,
 	return cmd
 }
 
-// watchInterval is how often -w looks where no controller says when.
+// watchInterval is how often -w asks without a controller.
 const watchInterval = 700 * time.Millisecond
 
 func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
@@ -207,7 +207,7 @@ func mesh(n status.Node) string {
 	return fmt.Sprintf("%s %d/%d", n.Mesh, n.MeshPeers-len(n.MeshLost), n.MeshPeers)
 }
 
-// old says how old an answer is, "" where it is one of now.
+// old returns the age of an answer in words, or "" if it is current.
 func old(seconds float64) string {
 	if !status.Old(seconds) {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/render"
 )
 
-// verdict is what validate says of one topology.
+// verdict is the result of validate for one topology.
 type verdict struct {
 	Topology    string            `json:"topology"`
 	OK          bool              `json:"ok"`

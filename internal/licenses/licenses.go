@@ -37,7 +37,7 @@ type Platform struct{ OS, Arch string }
 // Platforms are those that c9s is built for (make cross).
 var Platforms = []Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 
-// listed is what go list says of a package.
+// listed is the output of go list for a package.
 type listed struct {
 	Dir      string
 	Standard bool

@@ -74,7 +74,7 @@ const (
 	WantMap     = "a mapping of names to texts"
 )
 
-// howTo says how each type is written.
+// howTo explains how to write each type.
 var howTo = map[string]string{
 	WantText:    "write one value, in quotes if it has special characters",
 	WantBool:    "write true or false, without quotes",

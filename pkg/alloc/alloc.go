@@ -38,7 +38,7 @@ type Pool[V comparable] struct {
 	// false for a value outside the pool.
 	At    func(i uint64) V
 	Index func(v V) (i uint64, ok bool)
-	// Larger says how a user makes the pool larger; "" for no way.
+	// Larger explains how to enlarge the pool; "" if that is impossible.
 	Larger string
 	// Reserved values are given to nobody who did not write them.
 	Reserved []V

@@ -127,7 +127,7 @@ func (c *checker) resourceName(name corev1.ResourceName, quantity resource.Quant
 	}
 }
 
-// extended says a resource of a device plugin from Kubernetes' own.
+// extended reports whether a resource belongs to a device plugin and not to Kubernetes.
 func extended(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
 func (c *checker) probe(name string, p *corev1.Probe) {

@@ -105,7 +105,7 @@ func LegalImage(ref string) bool {
 	return err == nil
 }
 
-// imageHint says what to do about an illegal image.
+// imageHint returns the hint for a malformed image reference.
 func imageHint(ref string) string {
 	if strings.Contains(ref, "$") {
 		return "set the environment variable, or give it a default: ${NAME:-value}"

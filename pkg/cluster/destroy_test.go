@@ -104,7 +104,7 @@ func newDestroyed(t *testing.T, o DestroyOptions, objects ...runtime.Object) *de
 	return d
 }
 
-// resourcesOf is what discovery says of kinds.
+// resourcesOf returns the discovery answer for kinds.
 func resourcesOf(kinds ...string) []metav1.APIResource {
 	var out []metav1.APIResource
 	for _, kind := range kinds {

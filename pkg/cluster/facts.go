@@ -21,7 +21,7 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
-// Status says how a lab is. Of links it takes the controller's word if
+// Status returns the state of a lab. The state of links comes from the controller if
 // there is one; without a controller, or with fresh set, it asks the Pods.
 func (c *Client) Status(ctx context.Context, l Found, fresh bool) (status.Lab, error) {
 	facts, err := c.facts(ctx, l)

@@ -26,7 +26,7 @@ func object(pod string, spec map[string]any) map[string]any {
 	}
 }
 
-// deploymentOf has one container with an image, and says how links reach it.
+// deploymentOf returns a Deployment with one container and its link-apply mode.
 func deploymentOf(mode, image string, replicas int64) map[string]any {
 	o := object("r1", map[string]any{
 		"replicas": replicas,

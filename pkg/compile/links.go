@@ -221,7 +221,7 @@ func (c *compiler) vxlan(l *topology.Link, out *lab.Link) bool {
 	return ok
 }
 
-// outsideLink gives a link its only end in the lab, and says what the worker
+// outsideLink gives a link its only end in the lab, and reports what the worker
 // has to have for it.
 func (c *compiler) outsideLink(out *lab.Link, e topology.Endpoint) bool {
 	end, ok := c.endpoint(e)

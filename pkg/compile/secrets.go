@@ -8,7 +8,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
-// secretName says a private key or a licence by its file name.
+// secretName recognizes a private key or a licence by its file name.
 func secretName(p string) bool {
 	base := strings.ToLower(filepath.Base(p))
 	ext := filepath.Ext(base)

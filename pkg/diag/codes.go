@@ -34,7 +34,7 @@ func (s Stage) String() string {
 type Explanation struct {
 	Code  Code
 	Stage Stage
-	// Text says what is wrong, as a clause: "a value has the wrong type".
+	// Text describes the problem as a clause: "a value has the wrong type".
 	Text string
 	// Cause says why, and Remedy what to do, in whole sentences.
 	Cause, Remedy string

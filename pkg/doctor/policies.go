@@ -150,7 +150,7 @@ func (p Prober) until(ctx context.Context, pod *corev1.Pod, done func(*corev1.Po
 	}
 }
 
-// checkPolicies says what guards the lab's Pods from those of others.
+// checkPolicies reports what protects the lab's Pods from other Pods.
 func checkPolicies(f Facts, _ Needs) []Check {
 	const name = "network policies"
 	switch p := f.Policies; {

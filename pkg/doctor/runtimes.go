@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Serves says what a kind of worker does for a lab.
+// Serves reports what a kind of worker supports.
 type Serves string
 
 // The answers of the matrix.

@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// Info is what a registry says of an image (OCI image specification: manifest
+// Info is what a registry reports about an image (OCI image specification: manifest
 // and config).
 type Info struct {
 	// Digest is that of the index, if there is one, else of the manifest.

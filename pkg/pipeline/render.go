@@ -15,7 +15,7 @@ import (
 
 // RenderOptions are the options of Render.
 type RenderOptions struct {
-	// Options are those of package render.
+	// Options are the options of package render.
 	Options render.Options
 	// AllowMissing replaces images that are not references with a placeholder.
 	AllowMissing bool

@@ -1,4 +1,4 @@
-// Package reach says what a topology may read of the machine that c9s runs on. A
+// Package reach decides what a topology may read on the machine that c9s runs on. A
 // topology on disk is the user's own: it reads what the user can, and what it read from
 // outside its folder is noted. One that was fetched is a stranger's: it reads what was
 // fetched with it, and nothing else.
@@ -221,7 +221,7 @@ func (r *Reach) UseEnv(names ...string) {
 // mostNoted is how many files or variables the note names.
 const mostNoted = 100
 
-// Note says what a topology on disk took from outside its folder. ok is false where that
+// Note reports what a topology on disk read from outside its folder. ok is false where that
 // is nothing.
 func (r *Reach) Note(file string) (d diag.Diagnostic, ok bool) {
 	if r == nil || r.fetched {

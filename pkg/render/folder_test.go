@@ -132,7 +132,7 @@ func TestWriteFolder(t *testing.T) {
 		t.Error("something was written all the same")
 	}
 
-	// Without the manifest, the header says whose a file is.
+	// Without the manifest, the header identifies the files of c9s.
 	if err := os.Remove(filepath.Join(dir, "nodes/new.yaml")); err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func planned(p *plan.Plan, name string) *plan.Interface {
 	return nil
 }
 
-// farEnd says what is at the other end of a link.
+// farEnd describes the other end of a link.
 func (b *linksBuilder) farEnd(out *contract.Interface, link *lab.Link, ep *lab.Endpoint) {
 	switch link.Type {
 	case lab.LinkHost:

@@ -222,7 +222,7 @@ func (r Right) object() string {
 	return text
 }
 
-// Describe says what rights are, by what they are to: "create, patch secrets; list pods".
+// Describe lists rights grouped by resource: "create, patch secrets; list pods".
 func Describe(list []Right) string {
 	verbs := map[string][]string{}
 	for _, r := range list {

@@ -9,7 +9,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
-// Treatment says what c9s does with a field.
+// Treatment is what c9s does with a field.
 type Treatment string
 
 const (

@@ -114,7 +114,7 @@ func (l *lab) does(t *testing.T, expected []expect) {
 	}
 }
 
-// event has one thing happen to the lab, and says what.
+// event causes one event in the lab and describes it.
 func (l *lab) event(t *testing.T, rng *rand.Rand) string {
 	t.Helper()
 	var nodes []node

@@ -114,7 +114,7 @@ func (l *lab) wiresSoon(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// restarts says the Pods' names and their containers' restarts.
+// restarts returns the names of the Pods and the restarts of their containers.
 func restarts(t *testing.T, l *lab) map[string]string {
 	t.Helper()
 	out, err := tryRestarts(t, l)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// disk says what the programs take on disk, and Go's own caches, where building them
+// disk reports what the programs take on disk, and Go's own caches, where building them
 // leaves most.
 func (c Cache) disk(ctx context.Context) string {
 	text := gigabytes(size(c.Bin())) + " of programs"

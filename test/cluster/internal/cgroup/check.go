@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Check says what the machine's cgroups lack for a node, with how to get it.
+// Check reports what the machine's cgroups lack for a node, and how to get it.
 func Check() error {
 	all, err := Hierarchies()
 	if err != nil {

@@ -55,7 +55,7 @@ func readSpec(path string) (Spec, error) {
 	return spec, json.Unmarshal(text, &spec)
 }
 
-// report says the starter of the node what went wrong, if anything did.
+// report tells the process that started the node what went wrong, if anything did.
 func report(f func() error) error {
 	err := f()
 	if err != nil {

@@ -25,7 +25,7 @@ func writePid(n site.Node, pid int) error {
 	return host.WriteFile(n.PidFile(), []byte(fmt.Sprintf("%d %s\n", pid, started)), 0o644)
 }
 
-// Running says the process id of a node's init, if it lives.
+// Running returns the process id of a node's init, if it lives.
 func Running(n site.Node) (pid int, running bool) {
 	text, err := os.ReadFile(n.PidFile())
 	if err != nil {

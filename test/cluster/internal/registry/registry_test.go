@@ -57,7 +57,7 @@ func TestPulls(t *testing.T) {
 	}
 }
 
-// writeLayout writes a layout whose manifest says the image's name.
+// writeLayout writes a layout whose manifest contains the image's name.
 func writeLayout(t *testing.T, dir, name string) {
 	t.Helper()
 	digest := strings.Repeat("0", 60) + map[string]string{"c9s.test/frr:latest": "000a", "ghcr.io/c9s-lab/c9s:dev": "000b"}[name]

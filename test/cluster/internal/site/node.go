@@ -56,7 +56,7 @@ func (n Node) Run() string { return filepath.Join(n.Cluster.Run(), n.Name()) }
 // Logs is the folder of its services' logs.
 func (n Node) Logs() string { return filepath.Join(n.State(), "log") }
 
-// PidFile says the host's process id of its init.
+// PidFile holds the host's process id of its init.
 func (n Node) PidFile() string { return filepath.Join(n.Run(), "init.pid") }
 
 // Addresses are its own on the underlay, with the underlay's length.

@@ -33,7 +33,7 @@ type Cluster struct {
 	BootID      string `json:"bootID"` // the boot of the machine it belongs to
 }
 
-// Merged says what was done to the user's kubeconfig, to be undone.
+// Merged holds what was done to the user's kubeconfig, to undo it.
 type Merged struct {
 	Into   string   `json:"into,omitempty"`   // its path; none when nothing was done
 	Former string   `json:"former,omitempty"` // the current context before
@@ -42,7 +42,7 @@ type Merged struct {
 
 var validName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,9}[a-z0-9])?$`)
 
-// Validate says what cannot be made.
+// Validate reports what is impossible.
 func (c Cluster) Validate() error {
 	switch {
 	case !validName.MatchString(c.Name):

@@ -81,7 +81,7 @@ func leaveNetnsDir() {
 	}
 }
 
-// isNetns says a mounted namespace from the empty file that a torn start leaves.
+// isNetns reports whether a file is a mounted namespace and not what a torn start leaves.
 func isNetns(path string) bool {
 	var fsinfo unix.Statfs_t
 	return unix.Statfs(path, &fsinfo) == nil && fsinfo.Type == unix.NSFS_MAGIC
