@@ -109,7 +109,7 @@ func TestRenderedManifests(t *testing.T) {
 	l.Apply(t, l.ns, string(stream))
 	l.ready(t)
 	l.works(t)
-	if out := l.c9s(t, "status", "isp", "-n", l.ns); !strings.Contains(out, "asked the Pods") {
+	if out := l.c9s(t, "status", "isp", "-n", l.ns); !strings.Contains(out, "from the Pods") {
 		t.Errorf("status without a controller:\n%s", out)
 	}
 	l.destroyed(t)

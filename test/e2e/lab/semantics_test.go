@@ -243,8 +243,8 @@ func TestStartupOrder(t *testing.T) {
 
 func TestOrderThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct{ old, replacement, want string }{
-		"circle":      {"    first:\n      healthcheck", "    first:\n      startup-delay: 1\n      healthcheck", "in a circle"},
-		"end of node": {"stage: healthy}]}}}\n    linked", "stage: exit}]}}}\n    linked", "whose container is restarted when it ends"},
+		"circle":      {"    first:\n      healthcheck", "    first:\n      startup-delay: 1\n      healthcheck", "in a cycle"},
+		"end of node": {"stage: healthy}]}}}\n    linked", "stage: exit}]}}}\n    linked", "its container is restarted when it exits"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(order, c.old, c.replacement, 1)
