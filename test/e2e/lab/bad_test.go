@@ -54,7 +54,7 @@ func (l *lab) refused(t *testing.T, want []string, args ...string) {
 func (l *lab) refusal(t *testing.T, args ...string) string {
 	t.Helper()
 	began := time.Now()
-	out, err := l.try(t.Context(), append([]string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes"}, args...)...)
+	out, err := l.try(t.Context(), append([]string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner, "--yes"}, args...)...)
 	if err == nil || !strings.Contains(err.Error(), "exit status 1") {
 		t.Fatalf("deploy ended with %v:\n%s", err, out)
 	}
@@ -139,7 +139,7 @@ func TestRefusedBeforeAnythingIsApplied(t *testing.T) {
 			t.Fatal(err)
 		}
 		testcluster.Eventually(t, patience, "deploy by an editor", func() error {
-			out, err := l.try(t.Context(), append([]string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes", "--no-controller"}, somebody...)...)
+			out, err := l.try(t.Context(), append([]string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner, "--yes", "--no-controller"}, somebody...)...)
 			if err != nil {
 				return fmt.Errorf("%w\n%s", err, out)
 			}

@@ -31,7 +31,7 @@ topology:
 // Nodes get certificates of the lab's own authority, which stays the same.
 func TestCertificates(t *testing.T) {
 	l := written(t, "tls", map[string]string{"lab.clab.yml": certified})
-	rendered, err := l.output(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin")
+	rendered, err := l.output(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,53 @@ func (l *lab) volume(t *testing.T, claim, worker string) {
 	})
 }
 
+// A startup-config seeds what the device saves, and what it saved comes back with a new
+// Pod, whoever planned the node.
+func TestSavedConfiguration(t *testing.T) {
+	planners := []string{"builtin"}
+	if planner != "builtin" {
+		planners = append(planners, planner)
+	}
+	for _, by := range planners {
+		t.Run(by, func(t *testing.T) {
+			l := written(t, "saved", map[string]string{
+				"lab.clab.yml": `name: saved
+topology:
+  nodes:
+    R1:
+      kind: juniper_crpd
+      image: ghcr.io/srl-labs/network-multitool:latest
+      entrypoint: sleep infinity
+      startup-config: seed.conf
+`,
+				"seed.conf": "host-name {{ .ShortName }};\n",
+				"c9s.yaml":  "apiVersion: c9s.dev/v1\nkind: Policy\nprofiles:\n  - name: keep\n    set: {persistence: {enabled: true, size: 64Mi}}\n",
+			})
+			l.volume(t, "r1-data", l.Workers[0])
+			l.deploy(t, "--planner", by)
+			pod := l.pod(t, "r1")
+			if name, _, _ := strings.Cut(pod.Annotations["c9s.dev/planner"], "/"); name != by {
+				t.Errorf("the Pod says that %q planned it", pod.Annotations["c9s.dev/planner"])
+			}
+			const file = "/config/juniper.conf"
+			l.eventually(t, "R1", "host-name R1;", "cat", file)
+			if out, err := l.in(t.Context(), "R1", "sh", "-c", "echo 'host-name edited;' >"+file); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if err := l.Typed.CoreV1().Pods(l.ns).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			l.replaced(t, pod)
+			l.ready(t)
+			if out, err := l.in(t.Context(), "R1", "cat", file); err != nil || out != "host-name edited;\n" {
+				t.Errorf("the new Pod has %q, want what was saved (%v)", out, err)
+			}
+			l.destroyed(t)
+			l.OnNode(t, l.Workers[0], "rm", "-rf", filepath.Join("/var/lib/c9s-e2e", l.ns))
+		})
+	}
+}
+
 // What a device saves stays over restarts, deploys and a destroy that keeps data.
 func TestPersistence(t *testing.T) {
 	long(t)

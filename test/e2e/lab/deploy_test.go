@@ -89,7 +89,7 @@ func TestDeploy(t *testing.T) {
 	if out := l.c9s(t, "exec", "--label", "as=65002", "--lab", "isp", "-n", l.ns, "--", "hostname"); strings.Count(out, "exit code 0") != 3 {
 		t.Errorf("exec by label:\n%s", out)
 	}
-	if out := l.c9s(t, "diff", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--exit-code"); strings.Count(out, "nothing") != 10 {
+	if out := l.c9s(t, "diff", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner, "--exit-code"); strings.Count(out, "nothing") != 10 {
 		t.Errorf("diff of an unchanged lab:\n%s", out)
 	}
 
@@ -102,7 +102,7 @@ func TestDeploy(t *testing.T) {
 // The objects alone make the lab: no deploy, no controller.
 func TestRenderedManifests(t *testing.T) {
 	l := newLab(t, testdata("isp"), "isp")
-	stream, err := l.output(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--no-controller", "--with-secrets")
+	stream, err := l.output(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner, "--no-controller", "--with-secrets")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestGitFolder(t *testing.T) {
 	long(t)
 	l := newLab(t, testdata("isp"), "isp")
 	dir := t.TempDir()
-	l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "-o", dir)
+	l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner, "-o", dir)
 	l.kustomize(t, dir+"/secrets")
 	l.kustomize(t, dir)
 	l.ready(t)

@@ -139,7 +139,7 @@ func TestEditsDoWhatDiffSaid(t *testing.T) {
 // diff asks c9s what a deploy would do, by node.
 func (l *lab) diff(t *testing.T) map[string]string {
 	t.Helper()
-	out, err := l.output(t, "diff", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "-o", "json")
+	out, err := l.output(t, "diff", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner, "-o", "json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,7 +144,7 @@ func (l *lab) deploy(t *testing.T, args ...string) string {
 }
 
 func (l *lab) deployArgs() []string {
-	return []string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes"}
+	return []string{"deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner, "--yes"}
 }
 
 // args name the lab on the command line; one without a name is the only one of

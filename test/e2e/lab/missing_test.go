@@ -29,7 +29,7 @@ topology:
     - endpoints: ["A:eth1", "B:eth1"]
 `})
 	dir := t.TempDir()
-	l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "-o", dir)
+	l.c9s(t, "render", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner, "-o", dir)
 	l.kustomize(t, dir)
 	began := time.Now()
 	testcluster.Eventually(t, patience, "the status to tell", func() error {

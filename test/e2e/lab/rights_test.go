@@ -239,7 +239,7 @@ func TestPodSecurityLevel(t *testing.T) {
 		}
 		return ns.Labels["pod-security.kubernetes.io/enforce"]
 	}
-	out, err := l.try(t.Context(), "deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin")
+	out, err := l.try(t.Context(), "deploy", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner)
 	if code := exitCodeOf(err); code != 2 || !strings.Contains(out, "--yes") {
 		t.Errorf("without a terminal and --yes: exit code %d\n%s", code, out)
 	}
@@ -272,7 +272,7 @@ func TestTwoDeploys(t *testing.T) {
 	results := make(chan result, 2)
 	for _, one := range []*lab{l, &other} {
 		go func() {
-			out, err := one.try(t.Context(), "deploy", one.topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes")
+			out, err := one.try(t.Context(), "deploy", one.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner, "--yes")
 			results <- result{out, err}
 		}()
 	}
