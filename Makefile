@@ -90,6 +90,13 @@ cross: ## Build for every platform that is supported
 bench: ## Measure rendering (1,000 and 10,000 nodes), planning and the YAML writer
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/cli ./pkg/plan ./pkg/render
 
+ORACLE ?= 10m
+EVENTS ?= 30m
+.PHONY: soak-status
+soak-status: ## Compare the status with the kernel for ORACLE (root); random events on five labs for EVENTS (a cluster)
+	C9S_STATUS_ORACLE=$(ORACLE) $(GO) test -count=1 -run '^TestStatusAgainstTheKernel$$' -v -timeout 2h ./sidecar/podnet
+	cd test/e2e && C9S_EVENTS=$(EVENTS) $(GO) test -count=1 -run '^TestRandomEvents$$' -v -timeout 3h ./lab
+
 .PHONY: bench-wire
 bench-wire: ## Measure the wire's datapaths beside veth and kernel VXLAN (root)
 	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 1x -timeout 30m ./pkg/wire
