@@ -17,8 +17,8 @@ func Markdown(c *Catalogue) []byte {
 	var b strings.Builder
 	b.WriteString("# Kinds\n\n<!-- Written from the catalogue by: go test ./pkg/plan/kinds -update -->\n\n")
 	kinds := c.All()
-	fmt.Fprintf(&b, "c9s knows the %d kinds of containerlab %s under their %d names. What each does is data: one file a kind\n"+
-		"under `pkg/plan/kinds/data`. [plan.md](plan.md) tells what becomes of it.\n\n", len(kinds), ContainerlabVersion, len(c.Names()))
+	fmt.Fprintf(&b, "c9s supports the %d kinds of containerlab %s under their %d names. Each kind is a file in\n"+
+		"`pkg/plan/kinds/data`. [Plans](plan.md) explains how c9s uses it.\n\n", len(kinds), ContainerlabVersion, len(c.Names()))
 	b.WriteString("| kind | also called | what it is | runs | login | startup-config | licence |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s | %s | %s |\n", k.Name, strings.ToLower(k.Name), strings.Join(k.Aliases, ", "),
@@ -118,7 +118,7 @@ func (k *Kind) section(b *strings.Builder) {
 	item("stops with", k.StopSignal)
 	item("keeps what is saved in", codes(k.Persist))
 	for _, m := range k.Missing {
-		item("**not carried**", m)
+		item("**not supported**", m)
 	}
 	for _, d := range k.Differs {
 		item("differs from containerlab", d)
