@@ -17,7 +17,7 @@ import (
 func TestDoctor(t *testing.T) {
 	c := testcluster.Shared(t)
 	l := &lab{Cluster: c, ns: fmt.Sprintf("doctor-%d", time.Now().UnixNano()%1e9)}
-	out, err := l.output(t, "doctor", testdata("demo/topo.clab.yml"), "--probe", "-n", l.ns, "--image", c9sImage, "-o", "json")
+	out, err := l.output(t, "doctor", testdata("demo/demo.clab.yml"), "--probe", "-n", l.ns, "--image", c9sImage, "-o", "json")
 	if err != nil {
 		t.Fatal(err)
 	}
