@@ -90,6 +90,15 @@ func (c *controller) run(ctx context.Context) error {
 	return nil
 }
 
+// leaseVersion reads the resourceVersion of the controller's own Lease.
+func (c *controller) leaseVersion(ctx context.Context) (string, error) {
+	lease, err := c.client.CoordinationV1().Leases(c.o.Namespace).Get(ctx, contract.ControllerName, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	return lease.ResourceVersion, nil
+}
+
 // term waits to be elected, and leads until the election is lost or ctx ends.
 func (c *controller) term(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
@@ -118,7 +127,17 @@ func (c *controller) term(ctx context.Context) error {
 	}()
 	select {
 	case term := <-terms:
-		if err := c.lead(term); err != nil && term.Err() == nil {
+		led, abandon := context.WithCancelCause(term)
+		go func() {
+			if err := untilRollback(led, lookBack, c.leaseVersion); err != nil {
+				c.log.Warn("beginning again", "reason", err)
+				abandon(err)
+			}
+		}()
+		err := c.lead(led)
+		failed := err != nil && led.Err() == nil
+		abandon(nil)
+		if failed {
 			return err
 		}
 		end()

@@ -310,6 +310,11 @@ func (l *lab) restoreEtcd(t *testing.T, edit func()) {
 	l.OnNode(t, "control", "sh", "-ec", `
 		kill -9 $(pidof etcd); mv "$0" "$0.lost"; mv "$0.copy" "$0"
 		kill -9 $(pidof kube-apiserver) $(pidof kube-controller-manager) $(pidof kube-scheduler)`, dir)
+	// What has caches starts again, as Kubernetes asks for after a restore: versions that
+	// were given to other objects before would be taken for known.
+	for _, worker := range l.Workers {
+		l.OnNode(t, worker, "sh", "-c", "kill -9 $(pidof kubelet)")
+	}
 	testcluster.Eventually(t, patience, "the API server to answer", func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
