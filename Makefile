@@ -97,6 +97,14 @@ soak-status: ## Compare the status with the kernel for ORACLE (root); random eve
 	C9S_STATUS_ORACLE=$(ORACLE) $(GO) test -count=1 -run '^TestStatusAgainstTheKernel$$' -v -timeout 2h ./sidecar/podnet
 	cd test/e2e && C9S_EVENTS=$(EVENTS) $(GO) test -count=1 -run '^TestRandomEvents$$' -v -timeout 3h ./lab
 
+.PHONY: bench-planner
+bench-planner: ## Compare the hooks with the catalogue: large labs, public labs, each kind
+	@if $(planner-resolves); then \
+		cd planner && $(GO) test $(PLANNER_FLAGS) -run '^$$' -bench . -benchtime 5x -timeout 60m ./internal/conform; \
+	else \
+		echo "containerlab's module does not resolve here"; exit 1; \
+	fi
+
 .PHONY: bench-wire
 bench-wire: ## Measure the wire's datapaths beside veth and kernel VXLAN (root)
 	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 1x -timeout 30m ./pkg/wire
