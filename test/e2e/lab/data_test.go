@@ -67,8 +67,12 @@ topology:
 			l.volume(t, "r1-data", l.Workers[0])
 			l.deploy(t, "--planner", by)
 			pod := l.pod(t, "r1")
-			if name, _, _ := strings.Cut(pod.Annotations["c9s.dev/planner"], "/"); name != by {
-				t.Errorf("the Pod says that %q planned it", pod.Annotations["c9s.dev/planner"])
+			d, err := l.Typed.AppsV1().Deployments(l.ns).Get(t.Context(), "r1", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name, _, _ := strings.Cut(d.Annotations["c9s.dev/planner"], "/"); name != by {
+				t.Errorf("the Deployment says that %q planned it", d.Annotations["c9s.dev/planner"])
 			}
 			const file = "/config/juniper.conf"
 			l.eventually(t, "R1", "host-name R1;", "cat", file)
