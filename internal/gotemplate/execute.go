@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 	"text/template"
 	"time"
 )
@@ -86,8 +88,8 @@ func Funcs() template.FuncMap {
 		"print":   func(args ...any) (string, error) { return sprint(args, fmt.Sprint) },
 		"println": func(args ...any) (string, error) { return sprint(args, fmt.Sprintln) },
 		"printf": func(format string, args ...any) (string, error) {
-			if len(format) > MaxValue {
-				return "", ErrTooLong()
+			if err := formatFits(format, args); err != nil {
+				return "", err
 			}
 			return sprint(args, func(args ...any) string { return fmt.Sprintf(format, args...) })
 		},
@@ -126,6 +128,48 @@ func Fits(values ...any) error {
 	}
 	return nil
 }
+
+// maxFormatted is the most memory that a format may take before the length of its text
+// is known, in bytes.
+const maxFormatted = 64 * MaxValue
+
+// formatFits refuses a format that writes its arguments over and over ("%[1]s%[1]s"), or
+// with a width or precision that makes much of little.
+func formatFits(format string, args []any) error {
+	if err := Fits(args...); err != nil {
+		return err
+	}
+	text := 16 * len(fmt.Sprint(args...)) // quoted, or in other digits, it is longer
+	parts, star := 1, 0
+	m := measure{parts: MaxParts, bytes: MaxValue}
+	for _, a := range args {
+		v := reflect.ValueOf(a)
+		m.add(v)
+		if v.CanInt() {
+			star = max(star, int(v.Int()), -int(v.Int()))
+		}
+	}
+	parts += MaxParts - m.parts
+	total := 0
+	for _, verb := range strings.SplitAfter(format, "%")[1:] {
+		total += text
+		flags := verb[:len(verb)-len(strings.TrimLeft(verb, "-+# 0123456789.*[]"))]
+		for _, n := range strings.FieldsFunc(flags, func(r rune) bool { return r != '*' && (r < '0' || r > '9') }) {
+			width := star
+			if !strings.Contains(n, "*") {
+				width, _ = strconv.Atoi(n) // of too large a number it is the largest
+			}
+			total += min(width, maxWidth) * parts
+		}
+		if total > maxFormatted {
+			return fmt.Errorf("a format may need more than %d bytes", maxFormatted)
+		}
+	}
+	return nil
+}
+
+// maxWidth is package fmt's.
+const maxWidth = 1_000_000
 
 // measure is what is left for the parts and bytes of a value.
 type measure struct{ parts, bytes int }

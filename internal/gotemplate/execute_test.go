@@ -27,8 +27,8 @@ func TestLoopsEnd(t *testing.T) {
 		t.Errorf("out of time: %v", err)
 	}
 	writing := template.Must(template.New("t").Parse(`{{range .}}{{range $}}x{{end}}{{end}}`))
-	if _, err := Inline(ctx, writing, list(10_000)); err == nil {
-		t.Error("a template goes on writing after its context")
+	if _, err := Inline(ctx, writing, list(10_000)); err == nil || !strings.Contains(err.Error(), "canceled") {
+		t.Errorf("a template goes on writing after its context: %v", err)
 	}
 }
 
@@ -53,8 +53,42 @@ func TestBombs(t *testing.T) {
 	for range 60 {
 		shared = []any{shared, shared}
 	}
-	if err := Fits(shared); err == nil {
-		t.Error("a list of 2^60 texts fits")
+	// The functions would write it out in full.
+	for _, text := range []string{`{{print .}}`, `{{println .}}`, `{{printf "%v" .}}`, `{{html .}}`, `{{js .}}`, `{{urlquery .}}`} {
+		tmpl := template.Must(template.New("t").Funcs(Funcs()).Parse(text))
+		if _, err := Execute(t.Context(), tmpl, shared); err == nil || !strings.Contains(err.Error(), "parts") {
+			t.Errorf("%s of a list of 2^60 texts: %v", text, err)
+		}
+	}
+	for _, c := range []struct {
+		format string
+		args   []any
+	}{
+		{strings.Repeat("%[1]s", 1<<18), []any{strings.Repeat("x", 1<<20)}}, {strings.Repeat("%1000000d", 1<<18), []any{1}}, {"%1000000d", []any{list(1 << 20)}},
+		{"%.1000000f", []any{make([]float64, 1<<20)}}, {strings.Repeat("%*[1]d", 1<<18), []any{1000000}}, {strings.Repeat("%.[1]*[1]d", 1<<18), []any{-1000000}},
+		{"%v", []any{shared}},
+	} {
+		if _, err := Funcs()["printf"].(func(string, ...any) (string, error))(c.format, c.args...); err == nil || !strings.Contains(err.Error(), "more than") {
+			t.Errorf("%.20s: %v", c.format, err)
+		}
+	}
+	if text, err := Funcs()["printf"].(func(string, ...any) (string, error))("%05d|%-*s|%6.2f|%[2]d|%%", 7, 4, "ab", 3.14159); err != nil || text != "00007|ab  |  3.14|4|%" {
+		t.Errorf("an ordinary format: %q, %v", text, err)
+	}
+	long := strings.Repeat("x", MaxValue)
+	if _, err := Short(long); err != nil {
+		t.Error(err)
+	}
+	if _, err := Short(long + "x"); err == nil {
+		t.Error("a long text is short")
+	}
+	for name, v := range map[string]any{
+		"a list of 2^60 texts": shared, "a long text": long + "x", "a long key": map[string]int{long + "x": 1}, "long texts": []string{long, "x"},
+		"many empty texts": make([]string, MaxParts+1), "many numbers": list(MaxParts + 1),
+	} {
+		if err := Fits(v); err == nil {
+			t.Errorf("%s fits", name)
+		}
 	}
 	if err := Fits(map[string]any{"a": []any{1, "two", nil, list(1000)}}); err != nil {
 		t.Error(err)

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,11 +33,13 @@ func TemplateFuncs() template.FuncMap {
 			if err := gotemplate.Fits(v); err != nil {
 				return "", err
 			}
-			if len(prefix)+len(indent) > 1<<10 {
+			out, _ := json.Marshal(v)
+			if indented(out, prefix, indent) > gotemplate.MaxValue {
 				return "", gotemplate.ErrTooLong()
 			}
-			out, _ := json.MarshalIndent(v, prefix, indent)
-			return gotemplate.Short(string(out))
+			var text bytes.Buffer
+			_ = json.Indent(&text, out, prefix, indent) // a value that is no JSON is ""
+			return text.String(), nil
 		},
 		"add":      func(a, b any) (any, error) { return arith(a, b, '+') },
 		"subtract": func(a, b any) (any, error) { return arith(a, b, '-') },
@@ -52,6 +55,32 @@ func TemplateFuncs() template.FuncMap {
 	}
 	maps.Copy(funcs, gotemplate.Funcs())
 	return funcs
+}
+
+// indented is at most how long a JSON text is with its elements on lines of their own.
+func indented(text []byte, prefix, indent string) int {
+	size, depth, quoted := len(text), 0, false
+	line := func() { size += 1 + len(prefix) + depth*len(indent) }
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == ':':
+			size++
+		case b == '[' || b == '{':
+			depth++
+			line()
+		case b == ']' || b == '}':
+			depth--
+			line()
+		case b == ',':
+			line()
+		}
+	}
+	return size
 }
 
 // number is a template argument as an integer where it is one, else a float.
