@@ -165,7 +165,6 @@ func openRepo(ctx context.Context, repo fetch.Repo) (*Source, error) {
 		cleanup()
 		return nil, err
 	}
-	src.Name = fetch.Redact(repo.URL) + "/" + src.Base
 	src.cleanup = cleanup
 	return src, nil
 }
@@ -200,7 +199,8 @@ func inRepo(clone string, repo fetch.Repo) (*Source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: reading %s: %w", where, filepath.Base(name), UnwrapPath(err))
 		}
-		return &Source{Base: filepath.Base(name), Dir: filepath.Dir(name), Data: data, Reach: r}, nil
+		base := filepath.Base(name)
+		return &Source{Name: where + "/" + base, Base: base, Dir: filepath.Dir(name), Data: data, Reach: r}, nil
 	}()
 	if err != nil {
 		r.Close()

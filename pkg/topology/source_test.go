@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/fetch"
 )
 
 const tiny = "name: tiny\ntopology:\n  nodes:\n    r1: {kind: linux, image: alpine:3}\n"
@@ -119,5 +121,30 @@ func TestOpenEndless(t *testing.T) {
 			t.Errorf("%s that nobody writes to: %v", name, err)
 		}
 		cancel()
+	}
+}
+
+// TestPasswordOfARepository: neither diagnostics nor errors name it.
+func TestPasswordOfARepository(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "t.clab.yml"), []byte(tiny), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	repo := fetch.Repo{URL: "https://user:sekret@example.com/a/b.git"}
+	src, err := inRepo(dir, repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	if want := "https://…@example.com/a/b.git/t.clab.yml"; src.Name != want {
+		t.Errorf("the topology is called %s, want %s", src.Name, want)
+	}
+	for _, repo.Path = range []string{"empty", "none", "../..", "t.clab.yml/x"} {
+		if _, err := inRepo(dir, repo); err == nil && repo.Path != "../.." || err != nil && strings.Contains(err.Error(), "sekret") {
+			t.Errorf("%s: %v", repo.Path, err)
+		}
 	}
 }
