@@ -92,6 +92,10 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 		c.diags.Errorf(CodeWholeDisk, pos, "name the folder that the node needs; to monitor the worker, bind /proc and /sys, which it gets read-only", "bind %q gives the node a whole file system", b.Source)
 		return m, false
 	}
+	if process.MatchString(filepath.ToSlash(p)) {
+		c.diags.Errorf(CodeWholeDisk, pos, "name the folder that the node needs", "bind %q gives the node the file system that a process of the worker sees", b.Source)
+		return m, false
+	}
 	if givesEngineSocket(filepath.ToSlash(p)) {
 		c.diags.Errorf(CodeSocket, pos, "remove the bind; a Pod has no container engine", "bind %q gives the container engine's socket to the node", b.Source)
 		return m, false

@@ -50,8 +50,8 @@ func (c *compiler) compileDevices(items []topology.Str) []string {
 			c.diags.Errorf(topology.CodeBadValue, s.Pos, "write /dev/NAME", "device %q is not the absolute path of a device", s.Value)
 			continue
 		}
-		if engine := givesEngineSocket(device.source); engine || !strings.HasPrefix(device.source, "/dev/") {
-			c.diags.Errorf(topology.CodeBadValue, s.Pos, "write /dev/NAME", "device %q is %s, which is not below /dev", s.Value, device.source)
+		if engine := givesEngineSocket(device.source); engine || process.MatchString(device.source) || !strings.HasPrefix(device.source, "/dev/") {
+			c.diags.Errorf(topology.CodeBadValue, s.Pos, "write /dev/NAME", "device %q is %s, which is no device below /dev", s.Value, device.source)
 			continue
 		}
 		out = append(out, device.String())

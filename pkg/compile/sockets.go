@@ -25,6 +25,10 @@ var engineData = regexp.MustCompile(`^/var/lib/(?:` + engines + `|containers)(?:
 // isEngineData reports whether a clean, absolute path is an engine's own data.
 func isEngineData(p string) bool { return engineData.MatchString(p) }
 
+// process is a process's view of the file system: the worker's own, from its root on,
+// or what it has open.
+var process = regexp.MustCompile(`^/(?:proc/(?:[0-9]+|self|thread-self)|dev/(?:fd|stdin|stdout|stderr))(?:$|/)`)
+
 // givesEngineSocket reports whether a clean, absolute path is an engine's socket, or a
 // folder that one may be in.
 func givesEngineSocket(p string) bool {
