@@ -1,12 +1,20 @@
 package fetch
 
 import (
+	"context"
 	"crypto/rand"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // repository makes a Git repository with files, and returns its file URL.
@@ -43,6 +51,54 @@ func TestCloneIsBounded(t *testing.T) {
 	if err := clone(t.Context(), Repo{URL: url}, filepath.Join(t.TempDir(), "x"), 64<<20); err != nil {
 		t.Error(err)
 	}
+	// A clone that goes on and on ends as soon as it is too large.
+	dir := t.TempDir()
+	ctx, stop := watchSize(t.Context(), dir, 1<<20)
+	defer stop()
+	if err := os.WriteFile(filepath.Join(dir, "pack"), noise, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ctx.Done():
+		if err := context.Cause(ctx); !strings.Contains(err.Error(), "more than 1 MiB") {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the size is not watched")
+	}
+}
+
+// TestCloneRedirects has servers that would lead Git into a private network.
+func TestCloneRedirects(t *testing.T) {
+	var asked, followed atomic.Int32
+	victim := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Add(1) }))
+	defer victim.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if strings.HasPrefix(r.UserAgent(), "git/") { // c9s, which asked before, was let stay
+			http.Redirect(w, r, victim.URL+r.URL.Path, http.StatusFound)
+		}
+	}))
+	defer server.Close()
+	if err := Clone(t.Context(), Repo{URL: server.URL + "/x.git"}, filepath.Join(t.TempDir(), "x")); err == nil || asked.Load() < 2 {
+		t.Errorf("the server was asked %d times: %v", asked.Load(), err)
+	}
+	if n := followed.Load(); n > 0 {
+		t.Errorf("git followed %d redirects", n)
+	}
+	// Git connects to the address that c9s has judged, whatever the name resolves to then.
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	config, final, err := settle(t.Context(), "http://localhost:"+port+"/x.git")
+	if want := "http.curloptResolve=localhost:" + port + ":127.0.0.1"; err != nil || final != "http://localhost:"+port+"/x.git" ||
+		!slices.Contains(config, want) && !slices.Contains(config, "http.curloptResolve=localhost:"+port+":[::1]") {
+		t.Errorf("git gets %q and %s, %v, want %s", config, final, err, want)
+	}
+	asked.Store(0)
+	resolveAll(t)
+	var private *PrivateError
+	if err := Clone(t.Context(), Repo{URL: "http://rebinding.example.com:" + port + "/x.git"}, filepath.Join(t.TempDir(), "x")); !errors.As(err, &private) || asked.Load() > 0 {
+		t.Errorf("a name led to this machine: %v, asked %d times", err, asked.Load())
+	}
 }
 
 // TestCloneExecutesNothing has hooks of the user's own templates, a filter that a
@@ -53,7 +109,7 @@ func TestCloneExecutesNothing(t *testing.T) {
 	script := "#!/bin/sh\ntouch " + mark + "\ncat\n"
 	for name, text := range map[string]string{
 		"template/hooks/post-checkout": script, "hooks/post-checkout": script, "filter": script,
-		".gitconfig": "[init]\ntemplateDir = " + home + "/template\n[core]\nhooksPath = " + home + "/hooks\n[filter \"lfs\"]\nsmudge = " + home + "/filter\nrequired = true\n",
+		".gitconfig": "[init]\ntemplateDir = " + home + "/template\n[core]\nhooksPath = " + home + "/hooks\nfsmonitor = " + home + "/filter\n[filter \"lfs\"]\nsmudge = " + home + "/filter\nprocess = " + home + "/filter\nrequired = true\n",
 	} {
 		full := filepath.Join(home, name)
 		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {

@@ -26,13 +26,17 @@ const (
 // time does not get past it.
 type guard struct {
 	rule rule
+	// environment is the proxy that the environment asks for.
+	environment func(*http.Request) (*url.URL, error)
 
 	mu      sync.Mutex
 	proxies map[string]bool // host:port
 	reached []netip.Addr    // in the order of connecting
 }
 
-func newGuard(r rule) *guard { return &guard{rule: r, proxies: map[string]bool{}} }
+func newGuard(r rule) *guard {
+	return &guard{rule: r, environment: http.ProxyFromEnvironment, proxies: map[string]bool{}}
+}
 
 // PrivateError is the error for an address that a stranger's topology may not be
 // fetched from.
@@ -108,7 +112,7 @@ func (g *guard) judge(host string, a netip.Addr) error {
 // proxy is the environment's. Where there is one it connects in c9s' place, so the
 // target is judged by its name before.
 func (g *guard) proxy(req *http.Request) (*url.URL, error) {
-	p, err := http.ProxyFromEnvironment(req)
+	p, err := g.environment(req)
 	if err != nil || p == nil {
 		return p, err
 	}

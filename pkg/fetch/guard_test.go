@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -22,6 +23,7 @@ func TestIsPublic(t *testing.T) {
 		"::1": false, "::": false, "fe80::1": false, "fc00::1": false, "fd00:ec2::254": false, "ff02::1": false, "fec0::1": false,
 		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "::127.0.0.1": false, "64:ff9b::7f00:1": false,
 		"64:ff9b::a9fe:a9fe": false, "64:ff9b:1::1": false, "2002:7f00:1::": false, "2002:a00:1::": false, "2001:db8::1": false,
+		"::ffff:8.8.8.8": true, "::ffff:100.64.0.1": false, "::ffff:198.18.0.1": false, "fec0::1%eth0": false, "2001:db8::1%eth0": false,
 	} {
 		if got := IsPublic(netip.MustParseAddr(text)); got != want {
 			t.Errorf("IsPublic(%s) = %v", text, got)
@@ -109,25 +111,84 @@ func TestRedirects(t *testing.T) {
 			}
 		}
 	}
-	loop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }))
+	file := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/ok" {
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		}
+	}))
+	defer file.Close()
+	asked := 0
+	loop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
+	}))
 	defer loop.Close()
 	if _, err := Typed(t.Context(), loop.URL+"/"); err == nil || !strings.Contains(err.Error(), "too many redirects") {
 		t.Errorf("a circle of redirects: %v", err)
 	}
-	file := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
-	}))
-	defer file.Close()
+	if asked > 1+maxRedirects {
+		t.Errorf("a circle of redirects was followed %d times", asked-1)
+	}
+	g := newGuard(asTyped)
+	_, done, err := open(t.Context(), file.URL+"/ok", g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if len(g.reached) != 1 || g.reached[0] != netip.MustParseAddr("127.0.0.1") {
+		t.Errorf("the addresses that were connected to are %v", g.reached)
+	}
 	if body, err := HTTP(t.Context(), file.URL); err == nil {
 		t.Errorf("a redirect to a file gives %q", body)
 	}
 }
 
+// TestProxy: a proxy connects in c9s' place, so names are judged before it is asked.
+func TestProxy(t *testing.T) {
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = append(asked, r.URL.Host) }))
+	defer proxy.Close()
+	resolveAll(t)
+	through := func(r rule, url string) error {
+		g := newGuard(r)
+		g.environment = http.ProxyURL(must(t, proxy.URL))
+		_, done, err := open(t.Context(), url, g)
+		if err == nil {
+			done()
+		}
+		return err
+	}
+	var private *PrivateError
+	for _, url := range []string{"http://rebinding.example.com/x", "http://10.0.0.1/x", "http://[::ffff:169.254.169.254]/x"} {
+		if err := through(publicOnly, url); !errors.As(err, &private) {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	if err := through(asTyped, "http://rebinding.example.com/x"); !errors.As(err, &private) {
+		t.Errorf("a name led to this machine: %v", err)
+	}
+	if len(asked) > 0 {
+		t.Errorf("the proxy was asked for %v", asked)
+	}
+	if err := through(publicOnly, "http://8.8.8.8/x"); err != nil || len(asked) != 1 {
+		t.Errorf("a public address: %v, the proxy was asked for %v", err, asked)
+	}
+}
+
+func must(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
 // TestAnswersAreBounded has a server that does not end.
 func TestAnswersAreBounded(t *testing.T) {
+	sent := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		chunk := make([]byte, 1<<20)
-		for {
+		for chunk := make([]byte, 1<<20); sent < 8*MaxSize; sent += len(chunk) {
 			if _, err := w.Write(chunk); err != nil {
 				return
 			}
@@ -136,6 +197,10 @@ func TestAnswersAreBounded(t *testing.T) {
 	defer server.Close()
 	if _, err := HTTP(t.Context(), server.URL); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("an endless body: %v", err)
+	}
+	server.Close() // waits for the handler
+	if sent > 2*MaxSize {
+		t.Errorf("%d bytes were read", sent)
 	}
 }
 
@@ -163,7 +228,7 @@ func TestPasswordsAreNotPrinted(t *testing.T) {
 		"no scheme":   func() error { _, err := HTTP(t.Context(), strings.Replace(url, "http", "gopher", 1)); return err },
 		"git":         func() error { return Clone(t.Context(), Repo{URL: url}, t.TempDir()+"/x") },
 		"git, gone": func() error {
-			return Clone(t.Context(), Repo{URL: "http://u:sekret@127.0.0.1:1/x.git"}, t.TempDir()+"/x")
+			return Clone(t.Context(), Repo{URL: "http://u:sekret@127.0.0.1:1/x.git?token=sekret"}, t.TempDir()+"/x")
 		},
 	} {
 		if err := get(); err == nil || strings.Contains(err.Error(), "sekret") {
