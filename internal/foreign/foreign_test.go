@@ -3,6 +3,7 @@ package foreign
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
@@ -10,12 +11,26 @@ import (
 )
 
 func TestRead(t *testing.T) {
+	endless := &counted{}
+	if data, err := Read(endless, 10); err == nil || len(data) > 0 || endless.read > 4<<10 {
+		t.Errorf("an endless answer: %d bytes, %v, after %d bytes read", len(data), err, endless.read)
+	}
 	for size, good := range map[int]bool{0: true, 9: true, 10: true, 11: false, 1000: false} {
 		data, err := Read(strings.NewReader(strings.Repeat("x", size)), 10)
 		if (err == nil) != good || good && len(data) != size {
 			t.Errorf("%d bytes: %d, %v", size, len(data), err)
 		}
 	}
+}
+
+// counted gives bytes without end, up to 64 MiB, and counts them.
+type counted struct{ read int }
+
+func (c *counted) Read(p []byte) (int, error) {
+	if c.read += len(p); c.read > 64<<20 {
+		return 0, io.EOF
+	}
+	return len(p), nil
 }
 
 // A list of many small elements would take a hundred times the memory of its text.

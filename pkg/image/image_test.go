@@ -144,11 +144,14 @@ func TestPin(t *testing.T) {
 // TestRegistryThatAnswersWithNonsense: every answer is an error soon, and none fills the
 // memory.
 func TestRegistryThatAnswersWithNonsense(t *testing.T) {
+	var sent, requests atomic.Int64 // of one answer
 	endless := func(w http.ResponseWriter) {
-		for chunk := make([]byte, 1<<20); ; {
+		chunk := make([]byte, 1<<20)
+		for range 16 * maxAnswer / len(chunk) {
 			if _, err := w.Write(chunk); err != nil {
 				return
 			}
+			sent.Add(int64(len(chunk)))
 		}
 	}
 	const manifest = "application/vnd.oci.image.manifest.v1+json"
@@ -189,7 +192,13 @@ func TestRegistryThatAnswersWithNonsense(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			sent.Store(0)
+			requests.Store(0)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if requests.Add(1) == 10*maxRequests {
+					http.Error(w, "enough", http.StatusTeapot)
+					return
+				}
 				if r.URL.Path == "/v2/" {
 					return
 				}
@@ -199,6 +208,12 @@ func TestRegistryThatAnswersWithNonsense(t *testing.T) {
 			r := Resolver{Keychain: authn.NewMultiKeychain()}
 			if info, err := r.Resolve(t.Context(), strings.TrimPrefix(server.URL, "http://")+"/x:1"); err == nil {
 				t.Errorf("it resolves: %+v", info)
+			}
+			if n := sent.Load(); n > 2*maxAnswer {
+				t.Errorf("%d bytes were read", n)
+			}
+			if n := requests.Load(); n > maxRequests {
+				t.Errorf("%d requests were made", n)
 			}
 		})
 	}

@@ -103,14 +103,17 @@ func TestStoredBomb(t *testing.T) {
 		return b.Bytes()
 	}
 	spaces, elements := strings.Repeat(" ", 1<<16), strings.Repeat("0,", 1<<15)
-	for name, cm := range map[string]*corev1.ConfigMap{
-		"spaces":         {BinaryData: map[string][]byte{PackedKey: pack(spaces, foreign.MaxLab>>16+1)}},
-		"nodes":          {BinaryData: map[string][]byte{PackedKey: append(pack(`{"nodes":[`, 1), pack(elements, 16)...)}},
-		"nodes, plain":   {Data: map[string]string{Key: `{"nodes":[` + strings.Repeat("0,", foreign.MaxLabElements+1) + `0]}`}},
-		"not compressed": {BinaryData: map[string][]byte{PackedKey: []byte("{}")}},
+	for name, c := range map[string]struct {
+		cm   *corev1.ConfigMap
+		want string
+	}{
+		"spaces":         {&corev1.ConfigMap{BinaryData: map[string][]byte{PackedKey: pack(spaces, foreign.MaxLab>>16+1)}}, "larger than"},
+		"nodes":          {&corev1.ConfigMap{BinaryData: map[string][]byte{PackedKey: append(pack(`{"nodes":[`, 1), pack(elements, 16)...)}}, "more than"},
+		"nodes, plain":   {&corev1.ConfigMap{Data: map[string]string{Key: `{"nodes":[` + strings.Repeat("0,", foreign.MaxLabElements+1) + `0]}`}}, "more than"},
+		"not compressed": {&corev1.ConfigMap{BinaryData: map[string][]byte{PackedKey: []byte("{}")}}, "EOF"},
 	} {
-		if l, err := Stored(cm); err == nil || len(l.Nodes) > 0 {
-			t.Errorf("%s: %d nodes, %v", name, len(l.Nodes), err)
+		if l, err := Stored(c.cm); err == nil || !strings.Contains(err.Error(), c.want) || len(l.Nodes) > 0 {
+			t.Errorf("%s: %d nodes, %v, want %q", name, len(l.Nodes), err, c.want)
 		}
 	}
 }
