@@ -2,11 +2,8 @@ package doctor
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // A kubelet renews its Lease every 10 s, and its worker counts as ready for at most 40 s
@@ -21,7 +18,7 @@ func checkClocks(f Facts, n Needs) []Check {
 	var wrong []string
 	for _, w := range landing(f, n) {
 		renewed, ok := f.Clocks.Renewed[w.Name]
-		if !ok || f.Clocks.Server.IsZero() || !isReady(w) {
+		if !ok || f.Clocks.Server.IsZero() {
 			continue
 		}
 		switch off := renewed.Sub(f.Clocks.Server); {
@@ -36,10 +33,4 @@ func checkClocks(f Facts, n Needs) []Check {
 	}
 	return []Check{{Name: "clocks", Result: Warning, Found: "beside the API server's clock, that of " + strings.Join(wrong, ", that of "),
 		Remedy: "synchronize it (chrony, systemd-timesyncd): logs, certificates and routing protocols with timestamps depend on it; c9s' own links do not"}}
-}
-
-func isReady(w *corev1.Node) bool {
-	return slices.ContainsFunc(w.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
 }

@@ -109,6 +109,39 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// NetworkPolicies take effect if the closed Pod is not reached and the open one is.
+func TestProbedPolicies(t *testing.T) {
+	for word, want := range map[string]string{
+		`{"version":"c9s.dev/reach/v1","open":true,"closed":true}`: "not enforced",
+		`{"version":"c9s.dev/reach/v1","open":true}`:               "enforced",
+		`{"version":"c9s.dev/reach/v1"}`:                           "a Pod without a NetworkPolicy was not reached",
+		`{"version":"c9s.dev/reach/v1","closed":true}`:             "a Pod without a NetworkPolicy was not reached",
+		`{"version":"c9s.dev/reach/v9","open":true}`:               "cannot be read",
+	} {
+		client := fake.NewClientset()
+		made := 0
+		client.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			p := a.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+			made++
+			p.Name = fmt.Sprintf("c9s-probe-%d", made)
+			if slices.Contains(p.Spec.Containers[0].Command, "serve") {
+				p.Status.Phase, p.Status.PodIP = corev1.PodRunning, fmt.Sprintf("10.0.0.%d", made)
+			} else {
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "probe", State: ended(0, word)}}
+			}
+			return false, p, nil
+		})
+		p := Prober{Client: client, Namespace: "demo", Image: "c9s:test", Timeout: 5 * time.Second}.policies(t.Context(), []*corev1.Node{new(worker("n1"))})
+		got := map[bool]string{true: "enforced", false: "not enforced"}[p.Enforced]
+		if p.Err != nil {
+			got = p.Err.Error()
+		}
+		if !strings.HasPrefix(got, want) && !strings.Contains(got, want+" (") {
+			t.Errorf("%s: %q, want %q", word, got, want)
+		}
+	}
+}
+
 func TestProbeNeverEnds(t *testing.T) {
 	client := fake.NewClientset()
 	f := good()
