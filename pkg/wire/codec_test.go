@@ -201,6 +201,15 @@ func TestReassemblyBounded(t *testing.T) {
 	for _, a := range wires {
 		a.expire(time.Hour)
 	}
+	// Of one wire they leave room for the others.
+	for i := range 1000 {
+		h := dataHeader{frame: uint32(1<<20 + i), length: 60000, fragSize: 1200}
+		wires[0].add(&h, make([]byte, h.fragSize), 0)
+		if pool.used > partialsPerWire {
+			t.Fatal("over the bound of a wire")
+		}
+	}
+	wires[0].expire(time.Hour)
 	if pool.used != 0 {
 		t.Errorf("%d buffers are missing", pool.used)
 	}

@@ -169,6 +169,25 @@ func TestHostilePeer(t *testing.T) {
 	eventually(t, "wrong wire ids are counted", func() bool { return b.fabric.Status().Dropped["wire"] > 0 })
 }
 
+// Who can send in the peer's name, but has not seen the session's token, injects nothing.
+func TestGuessedToken(t *testing.T) {
+	_, a, b := two(t, 1500, 1500, false, nil, nil)
+	rx := b.dev.raw(t, "eth1")
+	p := a.fabric.wires[1].path.Load()
+	before := b.fabric.Status().Dropped["token"]
+	for n := range uint64(50) {
+		h := dataHeader{session: p.s.remoteID, token: p.s.tx.token + 1 + n, wire: 1, frame: a.fabric.wires[1].frameNo.Add(1), length: 60, fragSize: 1400}
+		d := make([]byte, dataHeaderLen+60)
+		h.put(d)
+		copy(d[dataHeaderLen:], "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
+		a.fabric.sock.send(netip.AddrPortFrom(b.addr, 14800), d)
+	}
+	eventually(t, "they are counted", func() bool { return b.fabric.Status().Dropped["token"] == before+50 })
+	if injected(rx) {
+		t.Error("a frame was injected")
+	}
+}
+
 // Recorded datagrams, sent again from the right address, deliver nothing twice.
 func TestReplayedFrames(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
