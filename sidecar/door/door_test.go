@@ -37,16 +37,19 @@ func (g *Guest) ended() bool { return g.Conn.(*conn).ended }
 // one of the address with most; never one with a request under way.
 func TestNewcomersTakeSeats(t *testing.T) {
 	d := testDoor()
+	single := d.let("10.0.0.2")
 	busy := d.let("10.0.0.1")
 	release, ok := busy.Hold()
 	if !ok {
 		t.Fatal("no request may take time")
 	}
+	if _, ok := busy.Hold(); ok {
+		t.Error("one address holds more than its share")
+	}
 	old, other := d.let("10.0.0.1"), d.let("10.0.0.1")
 	if d.let("10.0.0.1"); !old.ended() || other.ended() || busy.ended() {
 		t.Fatal("the wrong one of a full address left")
 	}
-	single := d.let("10.0.0.2")
 	for n := range 4 {
 		d.let(fmt.Sprintf("10.0.1.%d", n))
 	}
@@ -82,6 +85,9 @@ func TestRooms(t *testing.T) {
 		if n > 0 { // too late for all but one
 			g.Trust()
 		}
+	}
+	if own.ended() {
+		t.Error("a stranger took a seat of the Pod's own programs")
 	}
 	for range 20 {
 		d.let("127.0.0.2")

@@ -27,13 +27,18 @@ func (p *pod) spy() {
 	p.inOwn("nft add table inet spy")
 	p.inOwn("nft add chain inet spy in { type filter hook input priority 300 ; }")
 	p.inOwn(fmt.Sprintf("nft add rule inet spy in udp length %d counter", spySize+8))
+	p.inOwn("nft add chain inet spy first { type filter hook prerouting priority -400 ; }")
+	p.inOwn(fmt.Sprintf("nft add rule inet spy first udp length %d udp dport %d counter", spySize+8, devicePort))
 }
+
+// devicePort is a port of the devices.
+const devicePort = 40001
 
 var spied = regexp.MustCompile(`counter packets (\d+)`)
 
-func (p *pod) spied() string {
+func (p *pod) spied(chain string) string {
 	p.t.Helper()
-	m := spied.FindStringSubmatch(p.inOwn("nft list chain inet spy in"))
+	m := spied.FindStringSubmatch(p.inOwn("nft list chain inet spy " + chain))
 	if m == nil {
 		p.t.Fatal("the spy is gone")
 	}
@@ -147,7 +152,7 @@ func TestAttackTransports(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the spy sees the wire's port alone", func() error {
-		if n := b.spied(); n != "1" {
+		if n := b.spied("in"); n != "1" {
 			return fmt.Errorf("%s datagrams", n)
 		}
 		return nil
@@ -155,18 +160,23 @@ func TestAttackTransports(t *testing.T) {
 
 	// By a lab link: the leg is the neighbour that has every address.
 	mac := strings.Fields(a.inOwn("cat /sys/class/net/c9sl5/address"))[0]
-	for _, to := range []string{a.ip4, b.ip4, "172.20.20.1"} {
-		a.in("ip route add " + to + " dev eth1")
-		a.in("ip neigh replace " + to + " lladdr " + mac + " dev eth1")
-		for _, from := range []netip.Addr{{}, addr(b.ip4), addr(a.ip4)} {
-			if err := shoot(a.ns, addr(to), from, payload); err != nil {
-				t.Errorf("by eth1 to %s: %v", to, err)
+	for n, leg := range []string{"of the wire", "as it is before the wire has it"} {
+		if n > 0 {
+			a.inOwn("tc qdisc del dev c9sl5 clsact") // the firewall alone
+		}
+		for _, to := range []string{a.ip4, b.ip4, "172.20.20.1"} {
+			a.in("ip route add " + to + " dev eth1")
+			a.in("ip neigh replace " + to + " lladdr " + mac + " dev eth1")
+			for _, from := range []netip.Addr{{}, addr(b.ip4), addr(a.ip4)} {
+				if err := shoot(a.ns, addr(to), from, payload); err != nil {
+					t.Errorf("by eth1 (%s) to %s: %v", leg, to, err)
+				}
 			}
+			if err := closed(a.ns, to+":14802"); err != nil {
+				t.Errorf("by eth1 (%s): %v", leg, err)
+			}
+			a.in("ip route del " + to + " dev eth1")
 		}
-		if err := closed(a.ns, to+":14802"); err != nil {
-			t.Errorf("by eth1: %v", err)
-		}
-		a.in("ip route del " + to + " dev eth1")
 	}
 	// The same by IPv6, also to the leg's own address of that link.
 	var local string
@@ -231,8 +241,26 @@ func TestAttackTransports(t *testing.T) {
 			}
 		}
 	}
+	// The Pod's address is the sidecar's: the device sends nothing by it.
+	if err := withNS(a.ns, func() error { return forged(addr(a.ip4), netip.AddrPortFrom(addr(b.ip4), devicePort), payload) }); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.spied("first"); n != "0" {
+		t.Error("a device sends as its sidecar")
+	}
+	if err := withNS(a.ns, func() error {
+		return forged(addr("172.20.20.11"), netip.AddrPortFrom(addr(b.ip4), devicePort), payload)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the spy sees what the device may send", func() error {
+		if n := b.spied("first"); n != "1" {
+			return fmt.Errorf("%s datagrams", n)
+		}
+		return nil
+	})
 	for p, want := range map[*pod]string{a: "0", b: "1", other: "0"} {
-		if n := p.spied(); n != want {
+		if n := p.spied("in"); n != want {
 			t.Errorf("%s got %s of the attacker's datagrams, want %s", p.name, n, want)
 		}
 	}

@@ -12,7 +12,7 @@ func TestEpochsGrow(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "wire", "epoch")
 	now := time.Now()
 	var last uint64
-	for _, step := range []time.Duration{0, 0, -10 * time.Minute, time.Second, -time.Hour, 2 * time.Hour, -200 * 365 * 24 * time.Hour} {
+	for _, step := range []time.Duration{0, 0, -10 * time.Minute, time.Second, -time.Hour, 2 * time.Hour, -200 * 365 * 24 * time.Hour, 200 * 365 * 24 * time.Hour} {
 		now = now.Add(step)
 		epoch, err := nextEpoch(file, now)
 		if err != nil {

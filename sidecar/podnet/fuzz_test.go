@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -53,6 +54,11 @@ func TestResultsAreOfTheProgram(t *testing.T) {
 	}
 	if len(r.Steps) != 2 || r.Steps[0].Name != "three" || r.Steps[0].ExitCode != 1 || r.Steps[1].Name != "one" || !r.Steps[1].User {
 		t.Errorf("steps %+v", r.Steps)
+	}
+	long := strings.Repeat("é", maxText)
+	r, err = parseResult([]byte(`{"version":"c9s.dev/result/v1","steps":[{"index":0,"output":"`+long+`","error":"x`+long+`"}]}`), fuzzedSteps)
+	if err != nil || len(r.Steps) != 1 || len(r.Steps[0].Output) > maxText || len(r.Steps[0].Error) > maxText || !strings.HasSuffix(r.Steps[0].Output, "éé") {
+		t.Errorf("a long output: %d steps, %v", len(r.Steps), err)
 	}
 	if _, err := parseResult([]byte(`{}`), fuzzedSteps); err == nil {
 		t.Error("a result without a version is read")
@@ -122,12 +128,12 @@ func FuzzAddresses(f *testing.F) {
 }
 
 func TestForeignAddresses(t *testing.T) {
-	all, err := parseAddresses([]byte(`{"pods":{"r1":["10.0.0.1","127.0.0.1","10.0.0.2","10.0.0.3","10.0.0.4","10.0.0.5"],"r2":["::1","255.255.255.255"],"../r":["10.0.0.9"]}}`))
+	all, err := parseAddresses([]byte(`{"pods":{"r1":["10.0.0.1","127.0.0.1","10.0.0.2","10.0.0.3","10.0.0.4","10.0.0.5"],"r2":["::1","255.255.255.255","fe80::1%eth0"],"../r":["10.0.0.9"]}}`))
 	if err != nil || len(all) != 1 || len(all["r1"]) != 4 || all["r1"][1] != netip.MustParseAddr("10.0.0.2") {
 		t.Errorf("%v, %v", all, err)
 	}
 	pods := map[netip.Addr]string{}
-	if err := addDirectory(pods, []byte(`{"nodes":[{"pod":"r1","ipv4":"10.0.0.1","ipv6":"ff02::1"},{"pod":"r2","ipv4":"0.0.0.0"},{"pod":"r 3","ipv4":"10.0.0.3"}]}`)); err != nil || len(pods) != 1 {
+	if err := addDirectory(pods, []byte(`{"nodes":[{"pod":"r1","ipv4":"10.0.0.1","ipv6":"ff02::1"},{"pod":"r4","ipv6":"fe80::1%eth0"},{"pod":"r2","ipv4":"0.0.0.0"},{"pod":"r 3","ipv4":"10.0.0.3"}]}`)); err != nil || len(pods) != 1 {
 		t.Errorf("%v, %v", pods, err)
 	}
 }

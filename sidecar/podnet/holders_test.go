@@ -187,8 +187,13 @@ func TestNamespaceLost(t *testing.T) {
 	// Somebody in the device's container offers what it has.
 	p.helper = p.spawn(liarEnv + "=" + p.holdSocket())
 	p.start()
-	err := p.cmd.Wait()
+	supervisor := p.cmd
+	end := time.AfterFunc(time.Minute, func() { _ = supervisor.Process.Kill() })
+	err := supervisor.Wait()
 	p.cmd = nil
+	if !end.Stop() {
+		t.Error("the supervisor does not end")
+	}
 	if err == nil {
 		t.Error("the supervisor goes on without the namespace")
 	}

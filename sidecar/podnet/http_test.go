@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,6 +47,19 @@ func TestProbesAreHeld(t *testing.T) {
 			t.Fatalf("%d looks in %v", asked.Load(), wait)
 		}
 	}
+	// Nobody holds one for as long as it likes.
+	long, answered := httptest.NewRequest("GET", "/ready?wait=1h", nil), make(chan struct{})
+	go func() {
+		_, _ = await(long, func() (bool, string) { return false, "never" })
+		close(answered)
+	}()
+	defer func() {
+		select {
+		case <-answered:
+		case <-time.After(longestAwait + time.Minute):
+			t.Error("a probe is held for longer than the kubelet waits")
+		}
+	}()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if ok, _ := await(httptest.NewRequest("GET", "/ready?wait=10s", nil).WithContext(ctx), look); ok {
@@ -211,6 +225,29 @@ func TestStagesOfOthers(t *testing.T) {
 	} {
 		if waitsFor(m, w) {
 			t.Errorf("%+v is asked", w)
+		}
+	}
+	// What is over already needs no question: its answer tells whether one would be asked.
+	other := contract.WaitFor{Pod: "r3", Node: "R3", Stage: "healthy"}
+	s := &sidecar{man: m, asker: newAsker(nil)}
+	s.asker.over = map[contract.WaitFor]bool{want: true, other: true}
+	for _, c := range []struct {
+		from string
+		w    contract.WaitFor
+		code int
+	}{
+		{"unix", want, http.StatusNoContent}, {"unix", other, http.StatusNotFound}, {"tcp", want, http.StatusNotFound}, {"tcp", other, http.StatusNotFound},
+	} {
+		var at net.Addr = &net.TCPAddr{}
+		if c.from == "unix" {
+			at = &net.UnixAddr{}
+		}
+		query := url.Values{"pod": {c.w.Pod}, "node": {c.w.Node}, "stage": {c.w.Stage}}
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, at), "GET", api.PathStages+"?"+query.Encode(), nil)
+		w := httptest.NewRecorder()
+		s.serveStage(w, r)
+		if w.Code != c.code {
+			t.Errorf("%s for %+v: %d, want %d", c.from, c.w, w.Code, c.code)
 		}
 	}
 }
