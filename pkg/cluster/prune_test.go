@@ -102,7 +102,12 @@ func TestPrune(t *testing.T) {
 		"demo_others__Secret": "", "demo_r2_apps_Deployment": "",
 	}
 	labelled := liveObject("Secret", "demo", "labelled", "mine", "kubectl-edit", byUpdate) // by whoever may write it
+	scaled := liveObject("Deployment", "demo", "replicas", "mine", FieldManager, byApply)  // of its scale alone
+	scaled.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: FieldManager, Operation: byApply, Subresource: "scale"}})
+	namesake := liveObject("ConfigMap", "demo", "namesake", "mine", FieldManager, byApply) // labels of two labs may be the same
+	namesake.SetAnnotations(map[string]string{contract.AnnotationLabName: "Mine"})
 	client, dynamic := fakeCluster(t,
+		scaled, namesake,
 		liveObject("Deployment", "demo", "r1", "mine", FieldManager, byApply),
 		liveObject("Deployment", "demo", "r2", "mine", FieldManager, byApply),
 		liveObject("ConfigMap", "demo", "r2-links", "mine", FieldManager, byApply),
@@ -134,7 +139,7 @@ func TestPrune(t *testing.T) {
 	if got, want := strings.Join(prune, ", "), "ConfigMap/r2-links, Deployment/r2, PersistentVolumeClaim/r2-data (data)"; got != want {
 		t.Errorf("diff lists %s, want %s", got, want)
 	}
-	if got, want := strings.Join(foreign, ", "), "ConfigMap/scaled by c9s, Secret/labelled by kubectl-edit, Service/gitops by kustomize-controller"; got != want {
+	if got, want := strings.Join(foreign, ", "), "ConfigMap/scaled by c9s, Deployment/replicas by , Secret/labelled by kubectl-edit, Service/gitops by kustomize-controller"; got != want {
 		t.Errorf("diff keeps %s, want %s", got, want)
 	}
 	if got := deletions(dynamic); got != "" {
@@ -151,6 +156,26 @@ func TestPrune(t *testing.T) {
 	for _, a := range dynamic.Actions() {
 		if d, ok := a.(clienttesting.DeleteActionImpl); ok && (d.DeleteOptions.Preconditions == nil || *d.DeleteOptions.Preconditions.UID == "") {
 			t.Errorf("%s is deleted whatever it is by then", d.Name)
+		}
+	}
+}
+
+// All of a lab's marks make an object the lab's.
+func TestOwns(t *testing.T) {
+	lab := &Lab{Name: "mine", Namespace: "demo"}
+	for _, c := range []struct {
+		managed, label, name string
+		want                 bool
+	}{
+		{"c9s", "mine", "mine", true}, {"c9s", "mine", "other", false}, {"c9s", "mine", "", false}, {"c9s", "other", "mine", false},
+		{"c9s", "", "mine", false}, {"kubectl", "mine", "mine", false}, {"", "mine", "mine", false},
+	} {
+		live := &metav1.ObjectMeta{
+			Labels:      map[string]string{"app.kubernetes.io/managed-by": c.managed, contract.LabelLab: c.label},
+			Annotations: map[string]string{contract.AnnotationLabName: c.name},
+		}
+		if got := owns(lab, live); got != c.want {
+			t.Errorf("%+v: %t", c, got)
 		}
 	}
 }

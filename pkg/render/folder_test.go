@@ -269,6 +269,27 @@ func TestOverlayRefused(t *testing.T) {
 		"no YAML":          {overlay(t, map[string]string{"kustomization.yaml": "{"}), "reading"},
 		"field of no type": {overlay(t, map[string]string{"kustomization.yaml": "patches: [{patch: '[{op: add, path: /spec/nonsense, value: 1}]', target: {kind: Deployment}}]\n"}), "nonsense"},
 	}
+	// Wherever a kustomization names something, kustomize would fetch it.
+	for field, text := range map[string]string{
+		"resources": "[%q]", "bases": "[%q]", "components": "[%q]", "generators": "[%q]", "transformers": "[%q]", "validators": "[%q]",
+		"configurations": "[%q]", "crds": "[%q]", "patchesStrategicMerge": "[%q]",
+		"patches": "[{path: %q}]", "patchesJson6902": "[{path: %q, target: {version: v1, kind: Service, name: x}}]", "replacements": "[{path: %q}]",
+		"openapi": "{path: %q}", "configMapGenerator": "[{name: x, files: [%q]}]", "secretGenerator": "[{name: x, env: %q}]",
+	} {
+		for _, name := range []string{"https://example.com/x", "/x.yaml", "../../etc/hostname"} {
+			tests[field+" "+name] = struct{ dir, want string }{
+				overlay(t, map[string]string{"kustomization.yaml": field + ": " + fmt.Sprintf(text, name) + "\n", "x.yaml": "{}\n"}), "fetches nothing",
+			}
+		}
+	}
+	huge := overlay(t, map[string]string{"kustomization.yaml": ""})
+	if err := os.WriteFile(filepath.Join(huge, "x"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(huge, "x"), 65<<20); err != nil {
+		t.Fatal(err)
+	}
+	tests["huge"] = struct{ dir, want string }{huge, "more than"}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := manifest.ApplyOverlay(objects, test.dir)
