@@ -48,6 +48,10 @@ func (f *deployFlags) agree(ctx context.Context, world IO, in *inCluster) (clust
 	if err != nil {
 		return d, fail(err)
 	}
+	return f.agreeTo(ctx, world, d)
+}
+
+func (f *deployFlags) agreeTo(ctx context.Context, world IO, d cluster.Diff) (cluster.Diff, error) {
 	f.consequences(world, d)
 	var objects, data []cluster.Prune
 	for _, p := range d.Prune {
@@ -69,6 +73,7 @@ func (f *deployFlags) agree(ctx context.Context, world IO, in *inCluster) (clust
 	deleteData := f.deleteData
 	if !deleteData && !f.yes {
 		question := fmt.Sprintf("Delete the saved data of removed nodes (%s)?", names(data))
+		var err error
 		if deleteData, err = askTerminal(ctx, world, question, "--delete-data, or --yes to keep it"); err != nil {
 			return d, err
 		}

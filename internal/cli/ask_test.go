@@ -14,6 +14,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/manifest"
+	"github.com/c9s-lab/c9s/pkg/render"
 )
 
 func TestAsk(t *testing.T) {
@@ -69,6 +75,54 @@ func TestNoTerminal(t *testing.T) {
 		code := Main([]string{"destroy", "mylab"}, IO{In: in, Out: io.Discard, Err: &out})
 		if code != ExitUsage || !strings.Contains(out.String(), "--yes") || !strings.Contains(out.String(), "not a terminal") {
 			t.Errorf("%s: exit code %d, %s", name, code, out.String())
+		}
+	}
+}
+
+// Deploy stops no device, deletes no object and changes no namespace without an answer.
+func TestDeployAsks(t *testing.T) {
+	recreate := cluster.Diff{Nodes: []cluster.NodeDiff{{Nodes: []string{"r1"}, Action: cluster.ActionRecreate}}}
+	prune := cluster.Diff{Prune: []cluster.Prune{{Object: "Service/r2"}}}
+	data := cluster.Diff{Prune: []cluster.Prune{{Object: "PersistentVolumeClaim/r2", Data: true}}}
+	none := cluster.Diff{Nodes: []cluster.NodeDiff{{Nodes: []string{"r1"}, Action: cluster.ActionLive}}}
+	const asks = "not a terminal"
+	for _, c := range []struct {
+		name  string
+		flags deployFlags
+		diff  cluster.Diff
+		want  string
+		prune int
+	}{
+		{"a device stops", deployFlags{}, recreate, asks, 0},
+		{"a device stops, --yes", deployFlags{yes: true}, recreate, "", 0},
+		{"an object goes", deployFlags{}, prune, asks, 0},
+		{"an object goes, --yes", deployFlags{yes: true}, prune, "", 1},
+		{"data", deployFlags{}, data, asks, 0},
+		{"data, --yes", deployFlags{yes: true}, data, "", 0},
+		{"data, --delete-data", deployFlags{deleteData: true}, data, "", 1},
+		{"nothing stops", deployFlags{}, none, "", 0},
+	} {
+		d, err := c.flags.agreeTo(t.Context(), IO{In: strings.NewReader("y\n"), Err: io.Discard}, c.diff)
+		if (err == nil) != (c.want == "") || err != nil && !(strings.Contains(err.Error(), c.want) && strings.Contains(err.Error(), "--yes")) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err == nil && len(d.Prune) != c.prune {
+			t.Errorf("%s: %d objects are deleted, want %d", c.name, len(d.Prune), c.prune)
+		}
+	}
+	object := manifest.Object{Object: &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "demo"}}}
+	if err := object.Encode(); err != nil {
+		t.Fatal(err)
+	}
+	lab, err := cluster.NewLab(&render.Output{Lab: "mine", Namespace: "demo", Objects: []manifest.Object{object}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &inCluster{lab: lab, existing: cluster.Existing{Namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}}}
+	for yes, want := range map[bool]string{false: asks, true: ""} {
+		err := (&deployFlags{yes: yes}).agreeNamespace(t.Context(), IO{In: strings.NewReader("y\n"), Err: io.Discard}, in)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("the level of a namespace, yes %t: %v", yes, err)
 		}
 	}
 }

@@ -66,8 +66,7 @@ func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
 		return err
 	}
 	if !f.yes {
-		question := fmt.Sprintf("Delete lab %s from namespace %s (context %s)?", show.Cell(found.Name), found.Namespace, client.Context)
-		if err := confirm(ctx, world, question, "--yes"); err != nil {
+		if err := confirm(ctx, world, deleteQuestion(found, client.Context), "--yes"); err != nil {
 			return err
 		}
 	}
@@ -96,4 +95,8 @@ func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
 	}
 	fmt.Fprintf(world.Err, "lab %s: %d objects deleted (%.1f s)\n", found.Name, removed, time.Since(began).Seconds())
 	return nil
+}
+
+func deleteQuestion(found cluster.Found, kubeContext string) string {
+	return fmt.Sprintf("Delete lab %s from namespace %s (context %s)?", show.Cell(found.Name), found.Namespace, kubeContext)
 }

@@ -35,7 +35,13 @@ func TestTerminalsObeyNothing(t *testing.T) {
 		return status.Lab{Name: text, Namespace: text, State: text, Nodes: []status.Node{
 			{Name: text, Kind: text, Image: text, State: status.State(text), Reason: text, Worker: text, PodName: text, Exposed: text, Source: text + ":1",
 				Commands: []status.Command{{Command: text, ExitCode: 1, Output: text}}},
-		}, Links: []status.Link{{Kind: text, Reason: text, Datapath: text, A: status.End{Node: text, Interface: text}, B: status.End{Node: text, Interface: text}}}}
+		}, Links: []status.Link{{Kind: text, Reason: text, Datapath: text, A: status.End{Node: text, Interface: text}, B: status.End{Node: text, Interface: text}}}, Leftover: []status.Leftover{{Nodes: text}, {Pod: text}}}
+	}
+	changes := func(text string) cluster.Diff {
+		return cluster.Diff{
+			Nodes: []cluster.NodeDiff{{Nodes: []string{text}, Action: cluster.ActionRecreate, Why: []string{text}}},
+			Prune: []cluster.Prune{{Object: text}}, Foreign: []cluster.Foreign{{Object: text, Managers: []string{text}}},
+		}
 	}
 	progressOf := func(text string) func(io.Writer) error {
 		return func(w io.Writer) error {
@@ -67,7 +73,30 @@ func TestTerminalsObeyNothing(t *testing.T) {
 		},
 		"diff": func(s string) func(io.Writer) error {
 			return func(w io.Writer) error {
-				return (&diffFlags{}).print(IO{Out: w}, cluster.Diff{Nodes: []cluster.NodeDiff{{Nodes: []string{s}, Why: []string{s}}}})
+				return (&diffFlags{}).print(IO{Out: w}, changes(s))
+			}
+		},
+		"deploy, another client": func(s string) func(io.Writer) error {
+			return func(w io.Writer) error { claimedBy(IO{Err: w}, s); return nil }
+		},
+		"deploy, what it does": func(s string) func(io.Writer) error {
+			return func(w io.Writer) error { (&deployFlags{}).consequences(IO{Err: w}, changes(s)); return nil }
+		},
+		"destroy": func(s string) func(io.Writer) error {
+			return func(w io.Writer) error {
+				fmt.Fprintln(w, deleteQuestion(cluster.Found{Name: s, Namespace: "ns"}, "ctx"))
+				return nil
+			}
+		},
+		"a lab that cannot be read": func(s string) func(io.Writer) error {
+			return func(w io.Writer) error {
+				unreadable(IO{Err: w}, cluster.Found{Name: s, Namespace: "ns"}, io.EOF)
+				return nil
+			}
+		},
+		"inspect --all": func(s string) func(io.Writer) error {
+			return func(w io.Writer) error {
+				return inspectTable(w, []inspectRow{{Topology: s, Lab: s, Name: s, Kind: s, Image: s, State: s, Namespace: s, Worker: s, PodName: s, Exposed: s}}, true, true)
 			}
 		},
 		"exec --all": func(s string) func(io.Writer) error {

@@ -74,7 +74,7 @@ func (f *inspectFlags) run(ctx context.Context, world IO, args []string) error {
 		}
 		lab, err := client.Status(ctx, found, false)
 		if err != nil && f.all { // of one lab, as while it is removed: the others count
-			fmt.Fprintf(world.Err, "lab %s in namespace %s: %v\n", show.Cell(found.Name), found.Namespace, err)
+			unreadable(world, found, err)
 			continue
 		}
 		if err != nil {

@@ -333,6 +333,11 @@ type labLine struct {
 	Created   time.Time `json:"created"`
 }
 
+// unreadable reports that the status of one of several labs cannot be read.
+func unreadable(world IO, l cluster.Found, err error) {
+	fmt.Fprintf(world.Err, "lab %s in namespace %s: %v\n", show.Cell(l.Name), l.Namespace, err)
+}
+
 func printLabs(ctx context.Context, world IO, client *cluster.Client, labs []cluster.Found, output string) error {
 	lines := make([]labLine, 0, len(labs))
 	for _, l := range labs {
@@ -343,7 +348,7 @@ func printLabs(ctx context.Context, world IO, client *cluster.Client, labs []clu
 		}
 		s, err := client.Status(ctx, l, false)
 		if err != nil { // of one lab, as while it is removed: the others count
-			fmt.Fprintf(world.Err, "lab %s in namespace %s: %v\n", show.Cell(l.Name), l.Namespace, err)
+			unreadable(world, l, err)
 			s.State = "unreadable"
 		}
 		line.State, line.Nodes = s.State, len(s.Nodes)
