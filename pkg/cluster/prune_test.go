@@ -160,26 +160,6 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// All of a lab's marks make an object the lab's.
-func TestOwns(t *testing.T) {
-	lab := &Lab{Name: "mine", Namespace: "demo"}
-	for _, c := range []struct {
-		managed, label, name string
-		want                 bool
-	}{
-		{"c9s", "mine", "mine", true}, {"c9s", "mine", "other", false}, {"c9s", "mine", "", false}, {"c9s", "other", "mine", false},
-		{"c9s", "", "mine", false}, {"kubectl", "mine", "mine", false}, {"", "mine", "mine", false},
-	} {
-		live := &metav1.ObjectMeta{
-			Labels:      map[string]string{"app.kubernetes.io/managed-by": c.managed, contract.LabelLab: c.label},
-			Annotations: map[string]string{contract.AnnotationLabName: c.name},
-		}
-		if got := owns(lab, live); got != c.want {
-			t.Errorf("%+v: %t", c, got)
-		}
-	}
-}
-
 // Nothing is deleted, and no Deployment changed, if something that Pods mount could not
 // be applied.
 func TestApplyFailure(t *testing.T) {
