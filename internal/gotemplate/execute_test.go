@@ -35,7 +35,7 @@ func TestLoopsEnd(t *testing.T) {
 // TestBombs have little text and would take all memory.
 func TestBombs(t *testing.T) {
 	for name, text := range map[string]string{
-		"output":  `{{range .}}{{range $}}xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx{{end}}{{end}}`,
+		"output":  `{{range .}}{{range $}}` + strings.Repeat("x", 1<<14) + `{{end}}{{end}}`,
 		"print":   `{{$x := "xxxxxxxxxxxxxxxx"}}{{range .}}{{$x = print $x $x}}{{end}}`,
 		"printf":  `{{$x := "xxxxxxxxxxxxxxxx"}}{{range .}}{{$x = printf "%s%s" $x $x}}{{end}}`,
 		"format":  `{{$x := "%s%s"}}{{range .}}{{$x = printf $x $x $x}}{{end}}`,
