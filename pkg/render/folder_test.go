@@ -279,7 +279,7 @@ func TestOverlayRefused(t *testing.T) {
 	} {
 		for _, name := range []string{"https://example.com/x", "/x.yaml", "../../etc/hostname"} {
 			tests[field+" "+name] = struct{ dir, want string }{
-				overlay(t, map[string]string{"kustomization.yaml": field + ": " + fmt.Sprintf(text, name) + "\n", "x.yaml": "{}\n"}), "fetches nothing",
+				overlay(t, map[string]string{"kustomization.yaml": field + ": " + fmt.Sprintf(text, name) + "\n", "x.yaml": "{}\n"}), "does not fetch resources",
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func TestHostileStranger(t *testing.T) {
 	to := netip.AddrPortFrom(b.addr, 14800)
 	// It saw everything but cannot use b's address: the session and the token are
 	// right.
-	p := a.fabric.wires[1].path.Load()
+	p := pathOf(t, a, 1)
 	good := dataHeader{session: p.s.remoteID, token: p.s.tx.token, wire: 1, frame: 1 << 20, length: 60, fragSize: 1400}
 	frame := make([]byte, 60)
 	copy(frame, "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
@@ -142,7 +142,7 @@ func TestHostilePeer(t *testing.T) {
 	c.start()
 	waitUp(t, 2, b, c)
 	rx := b.dev.raw(t, "eth1")
-	p := c.fabric.wires[2].path.Load()
+	p := pathOf(t, c, 2)
 	before := heapInUse()
 	rng := rand.New(rand.NewPCG(2, 2))
 	for i := range 60_000 {
@@ -173,7 +173,7 @@ func TestHostilePeer(t *testing.T) {
 func TestGuessedToken(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
 	rx := b.dev.raw(t, "eth1")
-	p := a.fabric.wires[1].path.Load()
+	p := pathOf(t, a, 1)
 	before := b.fabric.Status().Dropped["token"]
 	for n := range uint64(50) {
 		h := dataHeader{session: p.s.remoteID, token: p.s.tx.token + 1 + n, wire: 1, frame: a.fabric.wires[1].frameNo.Add(1), length: 60, fragSize: 1400}
@@ -192,7 +192,7 @@ func TestGuessedToken(t *testing.T) {
 func TestReplayedFrames(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
 	rx := b.dev.raw(t, "eth1")
-	p := a.fabric.wires[1].path.Load()
+	p := pathOf(t, a, 1)
 	h := dataHeader{session: p.s.remoteID, token: p.s.tx.token, wire: 1, frame: a.fabric.wires[1].frameNo.Add(1), length: 60, fragSize: 1400}
 	d := make([]byte, dataHeaderLen+60)
 	h.put(d)
@@ -243,4 +243,14 @@ func TestVXLANStranger(t *testing.T) {
 			t.Fatal("the peer's own frame did not come, so the test shows nothing")
 		}
 	}
+}
+
+// pathOf waits until a wire's frames have a way to the peer.
+func pathOf(t testing.TB, p *testPod, id contract.WireID) (path *txPath) {
+	t.Helper()
+	eventually(t, "a path", func() bool {
+		path = p.fabric.wires[id].path.Load()
+		return path != nil
+	})
+	return path
 }

@@ -179,7 +179,7 @@ func TestRefusedBeforeAnythingIsApplied(t *testing.T) {
 		l.deploy(t, "--wait=false")
 		second := smallLab(t, "second", goodImage)
 		second.ns = l.ns
-		second.refused(t, []string{`holds the lab "first" already`, "-n"})
+		second.refused(t, []string{`already contains the lab "first"`, "-n"})
 	})
 }
 
