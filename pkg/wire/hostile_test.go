@@ -245,12 +245,21 @@ func TestVXLANStranger(t *testing.T) {
 	}
 }
 
-// pathOf waits until a wire's frames have a way to the peer.
+// pathOf waits until a wire's frames go to the peer by one and the same session for a
+// while: where both ends greet at once, the first session is soon followed by another.
 func pathOf(t testing.TB, p *testPod, id contract.WireID) (path *txPath) {
 	t.Helper()
-	eventually(t, "a path", func() bool {
-		path = p.fabric.wires[id].path.Load()
-		return path != nil
+	var before *session
+	var since time.Time
+	eventually(t, "a session that stays", func() bool {
+		if path = p.fabric.wires[id].path.Load(); path == nil || path.s != before {
+			before, since = nil, time.Now()
+			if path != nil {
+				before = path.s
+			}
+			return false
+		}
+		return time.Since(since) > 500*time.Millisecond
 	})
 	return path
 }
