@@ -34,7 +34,7 @@ type TopologyEnd struct {
 }
 
 // TopologyParts is how many ConfigMaps the topology may fill.
-const TopologyParts = 4
+const TopologyParts = 8
 
 // TopologyName returns the name of the ConfigMap with part i, 0-based.
 func TopologyName(i int) string { return numbered("c9s-topology", i) }

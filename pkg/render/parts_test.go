@@ -341,3 +341,17 @@ func TestEncryptWires(t *testing.T) {
 		t.Errorf("%d Pods have links", told)
 	}
 }
+
+// TestTopologyOfALargeLab: the links of 10,000 nodes, four a node, have room.
+func TestTopologyOfALargeLab(t *testing.T) {
+	links := make([]contract.TopologyLink, 40_000)
+	for i := range links {
+		links[i] = contract.TopologyLink{
+			ID: contract.WireID(1<<23 + i), Kind: "wire", A: contract.TopologyEnd{Node: fmt.Sprintf("leaf%d", 10_000+i/4), Interface: "eth1"},
+			B: &contract.TopologyEnd{Node: fmt.Sprintf("spine%d", 1_000+i%2_000), Interface: "eth11"},
+		}
+	}
+	if n := len(splitTopology(links, largeObject)); n == 0 || n > contract.TopologyParts {
+		t.Errorf("they need %d ConfigMaps, and there is room for %d", n, contract.TopologyParts)
+	}
+}
