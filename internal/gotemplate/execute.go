@@ -120,13 +120,19 @@ func ErrTooLong() error { return fmt.Errorf("a string has more than %d bytes", M
 // Fits rejects values that are small in memory and huge when they are written, as lists
 // of one and the same list.
 func Fits(values ...any) error {
+	_, err := count(values)
+	return err
+}
+
+// count returns how many parts the values have, or an error if they do not fit.
+func count(values []any) (parts int, err error) {
 	m := measure{parts: MaxParts, bytes: MaxValue}
 	for _, v := range values {
 		if !m.add(reflect.ValueOf(v)) {
-			return fmt.Errorf("a value has more than %d parts or %d bytes", MaxParts, MaxValue)
+			return 0, fmt.Errorf("a value has more than %d parts or %d bytes", MaxParts, MaxValue)
 		}
 	}
-	return nil
+	return MaxParts - m.parts, nil
 }
 
 // maxFormatted is the most memory that a format may take before the length of its text
@@ -136,20 +142,18 @@ const maxFormatted = 64 * MaxValue
 // formatFits refuses a format that writes its arguments over and over ("%[1]s%[1]s"), or
 // with a width or precision that makes much of little.
 func formatFits(format string, args []any) error {
-	if err := Fits(args...); err != nil {
+	parts, err := count(args)
+	if err != nil {
 		return err
 	}
+	parts++
 	text := 16 * len(fmt.Sprint(args...)) // quoted, or in other digits, it is longer
-	parts, star := 1, 0
-	m := measure{parts: MaxParts, bytes: MaxValue}
+	star := 0
 	for _, a := range args {
-		v := reflect.ValueOf(a)
-		m.add(v)
-		if v.CanInt() {
+		if v := reflect.ValueOf(a); v.CanInt() {
 			star = max(star, int(v.Int()), -int(v.Int()))
 		}
 	}
-	parts += MaxParts - m.parts
 	total := 0
 	for _, verb := range strings.SplitAfter(format, "%")[1:] {
 		total += text

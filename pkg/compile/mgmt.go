@@ -2,7 +2,6 @@ package compile
 
 import (
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/alloc"
@@ -203,20 +202,17 @@ func unusable(p netip.Prefix) string {
 // unset reports the environment variable that a value still names, once for each: the
 // value is no address because of it.
 func (c *compiler) unset(s topology.Str) bool {
-	m := leftover.FindStringSubmatch(s.Value)
+	m := unsetVariable.FindStringSubmatch(s.Value)
 	if m == nil {
 		return false
 	}
-	name := m[1] + m[2]
+	name := m[1]
 	if !c.unsetTold[name] {
 		c.unsetTold[name] = true
 		c.diags.Errorf(topology.CodeEnv, s.Pos, "set it, or write a default: ${"+name+":-VALUE}", "the environment variable %s is not set", name)
 	}
 	return true
 }
-
-// leftover is a reference that nothing was put in place of.
-var leftover = regexp.MustCompile(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))`)
 
 // prefix reads a prefix of one family.
 func (c *compiler) prefix(s topology.Str, what string, v4 bool) (netip.Prefix, bool) {

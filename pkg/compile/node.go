@@ -186,6 +186,8 @@ func (c *compiler) compileImage(n *node) {
 // be pulled from anywhere (RFC 6761 keeps .invalid free).
 const PlaceholderImage = "image.invalid/missing"
 
+// unsetVariable is a reference that stays in a value, since the environment does not have
+// the variable.
 var unsetVariable = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?`)
 
 // imageVariables reports variables in an image that the environment does not

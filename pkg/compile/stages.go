@@ -87,15 +87,11 @@ func (c *compiler) addStage(n *node, name lab.StageName, s *topology.Stage) {
 	}
 }
 
-// podOf returns the name of the node whose Pod n is in: that at the end of
-// network-mode: container:X.
+// podOf returns the name of the node whose Pod a node is in. compileNetworkModes has
+// resolved network-mode: container:X to the owner of the namespace.
 func (c *compiler) podOf(name string) string {
-	for range len(c.nodes) {
-		n := c.nodes[name]
-		if n == nil || n.NetworkMode != lab.NetworkContainer {
-			break
-		}
-		name = n.NetworkNode
+	if n := c.nodes[name]; n.NetworkMode == lab.NetworkContainer {
+		return n.NetworkNode
 	}
 	return name
 }

@@ -107,17 +107,24 @@ func FuzzProgram(f *testing.F) {
 		}
 		for _, s := range p.Steps {
 			actions := 0
-			for _, argv := range [][]string{argvOf(s.Run), argvOfWait(s.Wait), argvOfCLI(s.CLI)} {
-				if argv != nil {
-					actions++
+			for _, action := range []struct {
+				there bool
+				argv  func() []string
+			}{
+				{s.Run != nil, func() []string { return s.Run.Argv }},
+				{s.Wait != nil, func() []string { return s.Wait.Argv }},
+				{s.CLI != nil, func() []string { return s.CLI.Argv }},
+				{s.Write != nil, nil}, {s.Over != "", nil}, {len(s.WaitFor) > 0, nil},
+			} {
+				if !action.there {
+					continue
 				}
-				if argv != nil && (len(argv) == 0 || argv[0] == "") {
+				actions++
+				if action.argv == nil {
+					continue
+				}
+				if argv := action.argv(); len(argv) == 0 || argv[0] == "" {
 					t.Errorf("%+v has no command", s)
-				}
-			}
-			for _, other := range []bool{s.Write != nil, s.Over != "", len(s.WaitFor) > 0} {
-				if other {
-					actions++
 				}
 			}
 			if actions != 1 {
@@ -125,25 +132,4 @@ func FuzzProgram(f *testing.F) {
 			}
 		}
 	})
-}
-
-func argvOf(r *Run) []string {
-	if r == nil {
-		return nil
-	}
-	return append([]string{}, r.Argv...)
-}
-
-func argvOfWait(w *Wait) []string {
-	if w == nil {
-		return nil
-	}
-	return append([]string{}, w.Argv...)
-}
-
-func argvOfCLI(c *CLI) []string {
-	if c == nil {
-		return nil
-	}
-	return append([]string{}, c.Argv...)
 }

@@ -68,8 +68,7 @@ func (c *controller) serveNews(w http.ResponseWriter, r *http.Request) {
 		}
 		rings := c.bell.rings() // before the look: what comes after it rings
 		tag := c.look().Tag()
-		held := since != "" && tag == since
-		if held {
+		if since != "" && tag == since {
 			select {
 			case <-rings:
 				time.Sleep(newsSettle)
