@@ -19,6 +19,7 @@ func TestStarved(t *testing.T) {
 	a, b := c.pods[0], c.pods[1]
 	for _, p := range c.pods {
 		eventually(t, p.name+" is ready", p.ready)
+		eventually(t, "carrier of "+p.name, func() error { return p.carrier("eth1") })
 	}
 	changes := func() string { return a.in("cat /sys/class/net/eth1/carrier_changes") }
 	before := changes()
