@@ -43,31 +43,40 @@ func NewBuiltin(catalogue *kinds.Catalogue, options ...Option) *Builtin {
 // Name is BuiltinName.
 func (b *Builtin) Name() string { return BuiltinName }
 
-// Plan plans node n. Its only error is that a template of the kind, or of the node's
-// startup-config, still runs when ctx ends or its time is over.
+// Plan plans node n. Its only error is that a template of the user's kind, or of the
+// node's startup-config, still runs when ctx ends or its time is over.
 func (b *Builtin) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
-	return gotemplate.Within(ctx, func(ctx context.Context) (*Plan, error) {
-		d := b.draft(ctx, l, n)
-		d.plan.Diagnostics = d.problems.All()
-		return d.plan, nil
-	})
+	d, err := b.draft(ctx, l, n)
+	if err != nil {
+		return nil, err
+	}
+	d.plan.Diagnostics = d.problems.All()
+	return d.plan, nil
 }
 
-// draft is the plan of n with what it was made from. Its kind is nil where the node
-// has none that can run.
-func (b *Builtin) draft(ctx context.Context, l *lab.Lab, n *lab.Node) *draft {
+// draft returns the plan of n with what it was made from. Its kind is nil where the node
+// has none that can run. The error is that of Plan.
+func (b *Builtin) draft(ctx context.Context, l *lab.Lab, n *lab.Node) (*draft, error) {
 	d := &draft{ctx: ctx, planner: b, lab: l, node: n, plan: &Plan{Version: Version, Node: n.Name, Kind: n.Kind, Planner: BuiltinName}}
 	kind, ok := b.catalogue.Lookup(n.Kind)
 	switch {
 	case !ok:
 		d.problems.Errorf(kinds.CodeUnknown, n.Pos, "c9s kinds lists what there is; --kinds DIR adds to it",
 			"node %q: kind %q is not in the catalogue", n.Name, n.Kind)
+		return d, nil
 	case kind.Refused != "":
 		d.problems.Errorf(kinds.CodeRefused, n.Pos, kind.RefusedHint, "node %q: kind %s cannot run in a Pod: %s",
 			n.Name, kind.Name, kind.Refused)
-	default:
-		d.kind = kind
-		d.fill()
+		return d, nil
 	}
-	return d
+	d.kind = kind
+	if !kind.Custom() && n.StartupConfig == nil {
+		d.fill() // the catalogue's own templates end
+		return d, nil
+	}
+	return gotemplate.Within(ctx, func(ctx context.Context) (*draft, error) {
+		d.ctx = ctx
+		d.fill()
+		return d, nil
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/c9s-lab/c9s/internal/gotemplate"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
@@ -29,7 +28,7 @@ func Finish(p Planner, catalogue *Builtin) Planner {
 func (f *finished) Name() string { return f.planner.Name() }
 
 func (f *finished) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
-	d, err := gotemplate.Within(ctx, func(ctx context.Context) (*draft, error) { return f.catalogue.draft(ctx, l, n), nil })
+	d, err := f.catalogue.draft(ctx, l, n)
 	if err != nil {
 		return nil, err
 	}

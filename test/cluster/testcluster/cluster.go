@@ -181,9 +181,18 @@ func (c *Cluster) Kubeconfig() string { return site.Cluster{Name: c.Name}.Kubeco
 // returns what it printed.
 func (c *Cluster) OnNode(t testing.TB, node string, command ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), c.program, append([]string{"--name", c.Name, "node", "exec", node}, command...)...).CombinedOutput()
+	out, err := c.TryOnNode(t.Context(), node, command...)
 	if err != nil {
-		t.Fatalf("%s on %s: %v\n%s", strings.Join(command, " "), node, err, out)
+		t.Fatal(err)
 	}
-	return string(out)
+	return out
+}
+
+// TryOnNode is OnNode with an error in place of the test's end.
+func (c *Cluster) TryOnNode(ctx context.Context, node string, command ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, c.program, append([]string{"--name", c.Name, "node", "exec", node}, command...)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s on %s: %w\n%s", strings.Join(command, " "), node, err, out)
+	}
+	return string(out), nil
 }

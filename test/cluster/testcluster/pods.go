@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,18 +97,30 @@ func (c *Cluster) PortForward(t testing.TB, namespace, pod string, port int) str
 // KillContainer kills a container's processes on its worker, as the kernel would.
 func (c *Cluster) KillContainer(t testing.TB, pod *corev1.Pod, container string) {
 	t.Helper()
-	for _, s := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+	killed, err := c.TryKillContainer(t.Context(), pod, container)
+	if err == nil && !killed {
+		err = fmt.Errorf("container %s of Pod %s does not run", container, pod.Name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TryKillContainer is KillContainer for a container that may have ended: it reports
+// whether there was something to kill.
+func (c *Cluster) TryKillContainer(ctx context.Context, pod *corev1.Pod, container string) (bool, error) {
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if s.Name != container {
 			continue
 		}
 		_, id, _ := strings.Cut(s.ContainerID, "://")
-		c.OnNode(t, pod.Spec.NodeName, "sh", "-c", `
+		out, err := c.TryOnNode(ctx, pod.Spec.NodeName, "sh", "-c", `
 n=0
 for p in /proc/[0-9]*; do
 	if grep -q `+id+` $p/cgroup 2>/dev/null; then kill -9 ${p#/proc/} && n=$((n+1)); fi
 done
-test $n -gt 0`)
-		return
+echo killed $n`)
+		return err == nil && !strings.Contains(out, "killed 0"), err
 	}
-	t.Fatalf("Pod %s has no container %s", pod.Name, container)
+	return false, fmt.Errorf("Pod %s has no container %s", pod.Name, container)
 }

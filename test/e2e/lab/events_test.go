@@ -155,16 +155,14 @@ func (l *lab) event(t *testing.T, rng *rand.Rand) string {
 	return n.Name + ":" + name + " down and up"
 }
 
-// killed ends a container of a node that may be starting.
+// killed ends a container of a node, unless it has ended or its Pod is gone.
 func (l *lab) killed(t *testing.T, n node, container string) {
 	t.Helper()
 	pod, err := l.tryPod(t, n.Pod)
 	if err != nil {
 		return
 	}
-	for _, s := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
-		if s.Name == container && s.State.Running != nil {
-			l.KillContainer(t, pod, container)
-		}
+	if _, err := l.TryKillContainer(t.Context(), pod, container); err != nil {
+		t.Log(err)
 	}
 }
