@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"github.com/c9s-lab/c9s/pkg/wire/proto"
 )
 
 // A process that gets no processor time, as beside devices that boot, says nothing; its
@@ -14,26 +16,21 @@ import (
 // port that its process listens at: the kernel takes the connection while the process is
 // there, refuses it when it is not, and nobody answers for a Pod that is gone.
 const (
-	// silentAfter is when a peer is asked for: two heartbeats are missing.
-	silentAfter = 2*beatEvery + beatEvery/4
-	askEvery    = 2 * beatEvery
 	// askTimeout ends before the peer would be lost.
-	askTimeout = lostAfter - silentAfter - 10*time.Millisecond
+	askTimeout = proto.LostAfter - proto.SilentAfter - 10*time.Millisecond
 	askLate    = 50 * time.Millisecond
-	// starvedMost is how long a peer that is there may be silent.
-	starvedMost = 10 * time.Second
 )
 
 // ask asks for a session's peer. It is called by the engine, under the lock.
-func (f *Fabric) ask(s *session) {
-	to := netip.AddrPortFrom(s.addr.Load().Addr().Unmap(), uint16(f.opt.AskPort))
+func (f *Fabric) ask(s *proto.Session) {
+	to := netip.AddrPortFrom(s.Addr.Load().Addr().Unmap(), uint16(f.opt.AskPort))
 	f.running.Go(func() {
 		began := time.Now()
 		there := f.ns.enter() == nil && f.answers(to)
 		// One that comes late did so because this process had no time either.
 		known := there || time.Since(began) < askTimeout+askLate
 		f.mu.Lock()
-		f.eng.answered(s, there, known)
+		f.eng.Answered(s, there, known)
 		f.mu.Unlock()
 		poke(f.ticks)
 	})

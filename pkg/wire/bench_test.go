@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/c9s-lab/c9s/pkg/wire/datapath"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -232,27 +233,27 @@ func packetRate(t testing.TB, a, b *testNS, d time.Duration) float64 {
 	var received atomic.Int64
 	done := make(chan struct{}, 2)
 	go func() {
-		r, err := newRxBatch()
+		r, err := datapath.NewRxBatch()
 		fatal(t, err)
-		r.prepare(false, true, slots)
+		r.Prepare(false, true, datapath.Slots)
 		for !stop.Load() {
 			p := []unix.PollFd{{Fd: int32(in), Events: unix.POLLIN}}
 			unix.Poll(p, 50)
-			n, _ := r.recv(in)
+			n, _ := r.Recv(in)
 			received.Add(int64(n))
 		}
-		r.free()
+		r.Free()
 		done <- struct{}{}
 	}()
 	go func() {
-		tx := &txBatch{fd: out, failed: func(int, unix.Errno) {}}
+		tx := &datapath.TxBatch{FD: out, Failed: func(int, unix.Errno) {}}
 		payload := make([]byte, 22)
 		for !stop.Load() {
-			for range txMsgs {
-				tx.start()
-				tx.piece(payload)
+			for range datapath.TxMsgs {
+				tx.Start()
+				tx.Piece(payload)
 			}
-			tx.flush()
+			tx.Flush()
 		}
 		done <- struct{}{}
 	}()

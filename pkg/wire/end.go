@@ -6,42 +6,42 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire/datapath"
+	"github.com/c9s-lab/c9s/pkg/wire/impair"
+	"github.com/c9s-lab/c9s/pkg/wire/udp"
 )
 
-// wireEnd is a wire that this Pod has. The datapath uses the atomics and the
-// fields of the receiver; all else belongs to the fabric's lock.
+// wireEnd is a wire that this Pod has. The datapaths use what is
+// before want; all else belongs to the fabric's lock.
 type wireEnd struct {
-	id contract.WireID
-
-	path     atomic.Pointer[txPath]       // nil without a peer
-	out      atomic.Pointer[legOut]       // nil without a leg
-	localOut atomic.Pointer[legOut]       // of the second leg
-	line     [2]atomic.Pointer[delayLine] // nil without impairment
-	frameNo  atomic.Uint32
-
-	// Of the receiver:
-	asm       assembler
-	rxSession *session
-
-	wireCounters
+	datapath.End
+	udp      udp.Wire
+	localOut atomic.Pointer[datapath.Out]   // of the second leg
+	line     [2]atomic.Pointer[impair.Line] // nil without impairment
+	// via is handed what the device sends; nil for udp.
+	via atomic.Pointer[datapath.Carrier]
 
 	want  Wire
 	added time.Duration
 	// legs are this end's leg and, for a wire inside the Pod, the other one.
 	legs [2]*leg
-	vx   vxlanState
-	gone bool // to be taken apart
+	// paths are the states of the fabric's datapaths, in their order.
+	paths []pathState
+	gone  bool // to be taken apart
 	// up, reason and since are what Status says.
 	up     bool
 	reason string
 	since  time.Time
 }
 
-type wireCounters struct {
-	drops             dropCounters
-	txFrames, txBytes atomic.Uint64
-	rxFrames, rxBytes atomic.Uint64
+func (f *Fabric) newEnd(want Wire) *wireEnd {
+	w := &wireEnd{added: f.now(), since: time.Now(), reason: ReasonStarting, paths: make([]pathState, len(f.datapaths))}
+	w.ID, w.End.Legs, w.udp.End = want.ID, &f.rxMu, &w.End
+	w.legs[0] = &leg{name: want.Leg, index: want.LegIndex, keep: true}
+	if want.LocalLeg != "" {
+		w.legs[1] = &leg{name: want.LocalLeg, index: want.LocalIndex, keep: true}
+	}
+	return w
 }
 
 // local tells that both ends are in this Pod.
@@ -61,9 +61,9 @@ type leg struct {
 	observed, device bool
 	up               bool // desired
 	keep             bool // no desire
-	sock             *legSocket
+	sock             *datapath.Socket
 	sockIndex        int
-	reader           *legSource
+	reader           *datapath.Reader
 	failed           string
 }
 

@@ -7,14 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/netip"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire/datapath"
+	"github.com/c9s-lab/c9s/pkg/wire/drop"
+	"github.com/c9s-lab/c9s/pkg/wire/proto"
+	"github.com/c9s-lab/c9s/pkg/wire/udp"
 )
 
 // settleTime is how long legs stay as they are after the start or after a wire was
@@ -28,25 +30,23 @@ type Fabric struct {
 	// device is the devices' namespace, and deviceID the number by which ns knows it.
 	device   namespace
 	deviceID int
-	sock     *underlaySocket
-	base     time.Time
-	stop     *stopper
-	poll     *poller
-	ctx      context.Context
-	abort    context.CancelFunc
+	udp      *udp.Path
+	// datapaths are the others, the preferred first.
+	datapaths []offer
+	base      time.Time
+	stop      *stopper
+	poll      *datapath.Poller
+	ctx       context.Context
+	abort     context.CancelFunc
 
-	batches batchPool // of legs
-	inbox   batchPool // of the underlay
-	gso     atomic.Bool
-	drops   dropCounters
-	overrun atomic.Uint32
-	table   atomic.Pointer[map[uint32]*session]
+	batches datapath.Pool // of legs
+	drops   drop.Counters
 	// rxMu is held while received frames are written to legs: a leg's socket is
 	// closed only outside of it.
 	rxMu sync.Mutex
 
 	mu     sync.Mutex
-	eng    engine
+	eng    proto.Engine
 	wires  map[contract.WireID]*wireEnd
 	old    []*wireEnd // to be taken apart
 	shrink bool       // the kernel refused a datagram as too big
@@ -84,7 +84,7 @@ func New(opt Options) (*Fabric, error) {
 	if n := max(len(opt.Lab), len(opt.Pod)); n > 255 {
 		return nil, errors.New("names of a lab or a Pod have at most 255 bytes")
 	}
-	f := &Fabric{opt: opt, base: time.Now(), batches: newBatchPool(), inbox: newBatchPool(), wires: map[contract.WireID]*wireEnd{}, callers: map[string]time.Duration{},
+	f := &Fabric{opt: opt, base: time.Now(), batches: datapath.NewPool(), datapaths: datapaths(opt), wires: map[contract.WireID]*wireEnd{}, callers: map[string]time.Duration{},
 		kernel: make(chan struct{}, 1), ticks: make(chan struct{}, 1), resolve: make(chan struct{}, 1), changes: make(chan struct{}, 1)}
 	f.ctx, f.abort = context.WithCancel(context.Background())
 	var err error
@@ -97,31 +97,30 @@ func New(opt Options) (*Fabric, error) {
 	if f.stop, err = newStopper(); err != nil {
 		return nil, err
 	}
-	if f.sock, err = openUnderlay(opt.Port, !opt.noOffload && !opt.noSegment); err != nil {
+	if f.udp, err = udp.Open(udp.Config{Port: opt.Port, Offload: !opt.noOffload && !opt.noSegment, Log: opt.Log, Drops: &f.drops, Legs: &f.rxMu,
+		Now: f.now, Control: f.control, TooBig: f.tooBig}); err != nil {
 		return nil, err
 	}
-	if f.poll, err = newPoller(f); err != nil {
+	if f.poll, err = datapath.NewPoller(f.stop.fd); err != nil {
 		return nil, err
 	}
-	f.gso.Store(f.sock.gso)
 	if opt.Epoch == 0 {
 		opt.Epoch = uint64(f.base.UnixNano())
 	}
 	var caps uint32
 	if opt.Encrypt {
-		caps |= capEncrypt
+		caps |= proto.CapEncrypt
 	}
-	f.eng = engine{lab: opt.Lab, pod: opt.Pod, port: uint16(opt.Port), keys: deriveLab(opt.Key, opt.Lab), keyed: len(opt.Key) > 0,
-		caps: caps, epoch: opt.Epoch, phase: time.Duration(f.base.UnixNano()) % beatEvery, limit: f.underlayMTU(), now: f.now, drops: &f.drops,
-		send: f.sendControl, bits: f.beatBits, changed: f.peerChanged, called: f.called, moved: func(*peer) { poke(f.resolve) }}
+	f.eng = proto.Engine{Lab: opt.Lab, Pod: opt.Pod, Port: uint16(opt.Port), Keys: proto.DeriveKeys(opt.Key, opt.Lab), Keyed: len(opt.Key) > 0,
+		Caps: caps, Epoch: opt.Epoch, Phase: time.Duration(f.base.UnixNano()) % proto.BeatEvery, Limit: f.underlayMTU(), Now: f.now, Drops: &f.drops,
+		Send: f.udp.Send, Bits: f.beatBits, Changed: f.peerChanged, Called: f.called, Moved: func(*proto.Peer) { poke(f.resolve) }}
 	if opt.AskPort != 0 {
-		f.eng.ask = f.ask
+		f.eng.Ask = f.ask
 	}
-	f.eng.init()
-	if err := f.sock.admit(f.eng.keys.tag, f.eng.prefix); err != nil {
+	f.eng.Init()
+	if err := f.udp.Admit(f.eng.Keys.Tag, f.eng.Prefix); err != nil {
 		opt.Log.Warn("strangers' datagrams are dropped here rather than in the kernel", "error", err)
 	}
-	f.table.Store(&map[uint32]*session{})
 	return f, nil
 }
 
@@ -139,11 +138,11 @@ func poke(c chan struct{}) {
 func (f *Fabric) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, f.end)()
 	failed := make(chan error, 1)
-	if err := f.poll.add(&newReceiver(f).src); err != nil {
+	if err := f.udp.Start(f.poll); err != nil {
 		return err
 	}
 	for range max(2, min(4, runtime.NumCPU())) {
-		f.running.Go(f.poll.run)
+		f.running.Go(func() { f.poll.Run(f.newMover()) })
 	}
 	f.running.Go(f.tickLoop)
 	f.running.Go(f.resolveLoop)
@@ -172,8 +171,8 @@ func (f *Fabric) end() {
 func (f *Fabric) Leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, p := range f.eng.peers {
-		f.eng.leave(p)
+	for _, p := range f.eng.Peers {
+		f.eng.Leave(p)
 	}
 }
 
@@ -182,10 +181,9 @@ func (f *Fabric) Close() error {
 	f.closed.Do(func() {
 		f.end()
 		f.running.Wait()
-		f.poll.close()
-		f.batches.close()
-		f.inbox.close()
-		f.sock.close()
+		f.poll.Close()
+		f.batches.Close()
+		f.udp.Close()
 		f.stop.close()
 		f.ns.close()
 		if f.device.fd != 0 {
@@ -204,7 +202,7 @@ func (f *Fabric) PeersChanged() { poke(f.resolve) }
 // Set makes the given wires the desired ones. Those that are unchanged are not
 // touched. It returns before the kernel is.
 func (f *Fabric) Set(wires []Wire) error {
-	if err := check(wires); err != nil {
+	if err := check(wires, f.datapaths); err != nil {
 		return fmt.Errorf("wires: %w", err)
 	}
 	f.mu.Lock()
@@ -218,11 +216,7 @@ func (f *Fabric) Set(wires []Wire) error {
 			w = nil
 		}
 		if w == nil {
-			w = &wireEnd{id: want.ID, added: f.now(), since: time.Now(), reason: ReasonStarting}
-			w.legs[0] = &leg{name: want.Leg, index: want.LegIndex, keep: true}
-			if want.LocalLeg != "" {
-				w.legs[1] = &leg{name: want.LocalLeg, index: want.LocalIndex, keep: true}
-			}
+			w = f.newEnd(want)
 			f.wires[want.ID] = w
 		}
 		w.legs[0].moveTo(want.LegIndex)
@@ -245,7 +239,7 @@ func (f *Fabric) Set(wires []Wire) error {
 }
 
 func (f *Fabric) forget(w *wireEnd) {
-	delete(f.wires, w.id)
+	delete(f.wires, w.ID)
 	w.gone = true
 	f.old = append(f.old, w)
 }
@@ -259,87 +253,55 @@ func (f *Fabric) updatePeers() {
 		}
 	}
 	f.meshPeers(peers)
-	f.eng.setPeers(peers)
-	for name, p := range f.eng.peers {
-		f.eng.setPassive(p, len(p.wires) == 0 && !f.kept[name])
+	f.eng.SetPeers(peers)
+	for name, p := range f.eng.Peers {
+		f.eng.SetPassive(p, len(p.Wires) == 0 && !f.kept[name])
 	}
 	f.publish()
 }
 
-// publish gives the datapath the sessions and, per session, the wires.
+// publish gives udp the sessions and, per session, the wires.
 func (f *Fabric) publish() {
-	table := maps.Clone(f.eng.sessions)
-	for _, s := range table {
-		wires := make(map[uint32]*wireEnd, len(s.peer.wires))
-		for _, id := range s.peer.wires {
+	table := make(map[uint32]*udp.Session, len(f.eng.Sessions))
+	for id, s := range f.eng.Sessions {
+		wires := make(map[uint32]*udp.Wire, len(s.Peer.Wires))
+		for _, id := range s.Peer.Wires {
 			if w := f.wires[id]; w != nil {
-				wires[uint32(id)] = w
+				wires[uint32(id)] = &w.udp
 			}
 		}
-		s.wires.Store(&wires)
+		table[id] = &udp.Session{Session: s, Wires: wires}
 	}
-	f.table.Store(&table)
+	f.udp.Publish(table)
 	for _, w := range f.wires {
-		f.route(w)
+		var s *proto.Session
+		if p := f.eng.Peers[w.want.PeerPod]; p != nil && !w.local() {
+			s = p.Cur
+		}
+		w.udp.Route(s)
 	}
 }
 
-// route sets how a wire's frames reach its peer.
-func (f *Fabric) route(w *wireEnd) {
-	p := f.eng.peers[w.want.PeerPod]
-	if w.local() || p == nil || p.cur == nil {
-		w.path.Store(nil)
-		return
-	}
-	s := p.cur
-	next := &txPath{s: s, raw: toRaw(*s.addr.Load()), fragSize: fragmentSize(s.mtu.current, s.ipHeader(), s.aead)}
-	if old := w.path.Load(); old == nil || *old != *next {
-		w.path.Store(next)
-	}
-}
-
-func (f *Fabric) session(id uint32) *session { return (*f.table.Load())[id] }
-
-// wire finds a wire that the session's peer shares with this Pod.
-func (s *session) wire(id uint32) *wireEnd {
-	m := s.wires.Load()
-	if m == nil {
-		return nil
-	}
-	return (*m)[id]
-}
+func (f *Fabric) newMover() *datapath.Mover { return datapath.NewMover(f.udp.NewSender(), &f.rxMu) }
 
 // control hands a control datagram to the engine.
 func (f *Fabric) control(from netip.AddrPort, b []byte) {
-	if t := msgType(b[0] & 0xf); t >= msgHello && t <= msgWelcome {
-		if !f.eng.tagged(b) {
-			f.drops.add(dropStranger)
-			return
-		}
-		if !wellSized(b) {
-			f.drops.add(dropMalformed)
-			return
-		}
+	if !f.eng.Admits(b) {
+		return
 	}
 	f.mu.Lock()
-	f.eng.receive(from, b)
+	f.eng.Receive(from, b)
 	f.mu.Unlock()
 }
 
-func (f *Fabric) sendControl(to netip.AddrPort, b []byte) {
-	if err := f.sock.send(to, b); err != nil {
-		f.drops.add(dropQueue)
-	}
-}
-
 // peerChanged is called by the engine, under the lock.
-func (f *Fabric) peerChanged(p *peer) {
+func (f *Fabric) peerChanged(p *proto.Peer) {
 	f.publish()
 	poke(f.changes)
-	if p.cur == nil {
+	if p.Cur == nil {
 		poke(f.resolve)
 	}
-	for _, id := range p.wires {
+	for _, id := range p.Wires {
 		if w := f.wires[id]; w != nil {
 			f.decide(w)
 		}
@@ -355,9 +317,9 @@ func (f *Fabric) beatBits(id contract.WireID) (bits uint8) {
 	}
 	l := w.legs[0]
 	if l.index != 0 && l.told() {
-		bits |= beatUp
+		bits |= proto.BeatUp
 	}
-	return bits | w.vx.bits()
+	return bits | f.pathBits(w)
 }
 
 // decide works out the desired state of a wire's legs, under the lock.
@@ -372,11 +334,11 @@ func (f *Fabric) decide(w *wireEnd) {
 			o := w.legs[1-i]
 			c.session, c.known, c.listed = true, true, true
 			c.remote = o.index != 0 && o.told()
-		} else if p := f.eng.peers[w.want.PeerPod]; p != nil && p.cur != nil {
-			bits, listed := p.remote[w.id]
-			c.session, c.known, c.listed, c.remote = true, p.known, listed, bits&beatUp != 0
-		} else if p != nil && p.refused != "" && c.settled {
-			reason = p.refused
+		} else if p := f.eng.Peers[w.want.PeerPod]; p != nil && p.Cur != nil {
+			bits, listed := p.Remote[w.ID]
+			c.session, c.known, c.listed, c.remote = true, p.Known, listed, bits&proto.BeatUp != 0
+		} else if p != nil && p.Refused != "" && c.settled {
+			reason = p.Refused
 		}
 		var why string
 		l.up, l.keep, why = c.leg()
@@ -397,7 +359,7 @@ func (f *Fabric) decide(w *wireEnd) {
 			poke(f.kernel)
 		}
 	}
-	if f.vxlanDecide(w) {
+	if f.decidePaths(w) {
 		poke(f.kernel)
 	}
 	if up != w.up || reason != w.reason {
@@ -423,9 +385,9 @@ func (f *Fabric) tickLoop() {
 		f.mu.Lock()
 		if f.shrink {
 			f.shrink = false
-			f.remeasure()
+			f.eng.Remeasure(f.underlayMTU())
 		}
-		next := f.eng.tick()
+		next := f.eng.Tick()
 		now := f.now()
 		f.forgetCallers(now)
 		for _, w := range f.wires {
@@ -445,22 +407,4 @@ func (f *Fabric) tooBig() {
 	f.shrink = true
 	f.mu.Unlock()
 	poke(f.ticks)
-}
-
-// remeasure begins the search for the path MTUs anew.
-func (f *Fabric) remeasure() {
-	f.eng.limit = f.underlayMTU()
-	for _, p := range f.eng.peers {
-		s := p.cur
-		if s == nil {
-			continue
-		}
-		if s.mtu.limit != f.eng.limit {
-			s.mtu = newProber(f.eng.limit, f.now())
-			f.eng.probeStart(s, f.now())
-		} else {
-			s.mtu.tooBig(s.mtu.current, f.now())
-		}
-		f.peerChanged(p)
-	}
 }

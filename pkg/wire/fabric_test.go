@@ -15,10 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire/datapath"
+	"github.com/c9s-lab/c9s/pkg/wire/internal/memory"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // two makes two Pods with wire 1 between them, up.
@@ -87,7 +88,7 @@ func (n *testNS) raw(t testing.TB, name string) int {
 	fatal(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))
 	fatal(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1))
 	fatal(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 200_000}))
-	fatal(t, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(unix.ETH_P_ALL), Ifindex: index}))
+	fatal(t, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: datapath.Htons(unix.ETH_P_ALL), Ifindex: index}))
 	t.Cleanup(func() { unix.Close(fd) })
 	return fd
 }
@@ -95,18 +96,18 @@ func (n *testNS) raw(t testing.TB, name string) int {
 // receiveFrame takes frames, with their tags, until want comes or time is over.
 // Another one is shown to other, unless that is nil.
 func receiveFrame(fd int, want []byte, limit time.Duration, other func(frame []byte)) bool {
-	b, err := newRxBatch()
+	b, err := datapath.NewRxBatch()
 	if err != nil {
 		return false
 	}
-	defer b.free()
+	defer b.Free()
 	for end := time.Now().Add(limit); time.Now().Before(end); {
 		unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
-		b.prepare(false, false, 1)
-		if n, _ := b.recv(fd); n != 1 {
+		b.Prepare(false, false, 1)
+		if n, _ := b.Recv(fd); n != 1 {
 			continue
 		}
-		f := frameOf(b, 0, int(b.msgs[0].Len), false)
+		f := datapath.FrameOf(b, 0, int(b.Msgs[0].Len), false)
 		if bytes.Equal(f, want) {
 			return true
 		}
@@ -435,6 +436,47 @@ func TestVXLANLiveSwitch(t *testing.T) {
 	if q, err := a.ns.h.FilterList(a.ns.link(t, "leg1"), netlink.HANDLE_MIN_INGRESS); err == nil && len(q) > 0 {
 		t.Errorf("filters stay on the leg: %v", q)
 	}
+}
+
+// A datapath of a package of its own, offered in one line, takes a wire from udp, gives
+// it back for an impairment and takes it again.
+func TestAnotherDatapath(t *testing.T) {
+	hub := memory.NewHub()
+	_, a, b := two(t, 1600, 1500, false, func(o *Options) {
+		o.more = []offer{{"memory", 1 << 3, 1 << 4, memory.Datapath{Hub: hub}}}
+	}, func(w *Wire) { w.Datapath = DatapathAuto })
+	p := a.dev.pinger(t)
+	check := func(datapath string, carried bool) {
+		t.Helper()
+		eventually(t, datapath, func() bool {
+			return a.status(1).Datapath == datapath && b.status(1).Datapath == datapath && a.status(1).RemoteDatapath == datapath
+		})
+		before := hub.Frames.Load()
+		for i := range 20 {
+			if _, err := p.ping("192.168.1.2", 1472, uint16(i)); err != nil {
+				t.Errorf("%s: %v", datapath, err)
+			}
+		}
+		if n := hub.Frames.Load() - before; carried && n < 40 || !carried && n > 0 {
+			t.Errorf("%s: %d frames of 20 pings went through memory", datapath, n)
+		}
+	}
+	for range 2 {
+		check("memory", true)
+		a.wires[0].Impairment = &contract.Impairment{DelayMS: 1}
+		fatal(t, a.fabric.Set(a.wires))
+		check(DatapathUDP, false)
+		if why := a.status(1).Why; why != "impaired" {
+			t.Errorf("the reason for udp is %q", why)
+		}
+		a.wires[0].Impairment = nil
+		fatal(t, a.fabric.Set(a.wires))
+	}
+	for _, w := range []*testPod{a, b} {
+		w.wires[0].Datapath = DatapathVXLAN
+		fatal(t, w.fabric.Set(w.wires))
+	}
+	check(DatapathVXLAN, false)
 }
 
 func TestLocalImpaired(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/c9s-lab/c9s/pkg/wire/datapath"
+	"github.com/c9s-lab/c9s/pkg/wire/proto"
+	"github.com/c9s-lab/c9s/pkg/wire/udp"
 	"golang.org/x/sys/unix"
 )
 
@@ -62,7 +65,7 @@ func TestGarbageFlood(t *testing.T) {
 
 // flood sends garbage at a rate, from one address: all types, random sessions
 // and tokens, and what is right but for the session.
-func (l *testLab) flood(sock *underlaySocket, to netip.AddrPort, rate int) (stop func(), sent *atomic.Int64) {
+func (l *testLab) flood(sock *udp.Socket, to netip.AddrPort, rate int) (stop func(), sent *atomic.Int64) {
 	sent = &atomic.Int64{}
 	var end atomic.Bool
 	var group sync.WaitGroup
@@ -74,25 +77,25 @@ func (l *testLab) flood(sock *underlaySocket, to netip.AddrPort, rate int) (stop
 			for j := range g {
 				g[j] = byte(rng.Uint32())
 			}
-			g[0] = typeByte(msgType(rng.IntN(9)))
+			g[0] = proto.TypeByte(proto.MsgType(rng.IntN(9)))
 			if i%4 == 0 {
-				(&dataHeader{session: rng.Uint32(), token: rng.Uint64(), wire: 1, length: 68, fragSize: 1400}).put(g)
+				(&proto.DataHeader{Session: rng.Uint32(), Token: rng.Uint64(), Wire: 1, Length: 68, FragSize: 1400}).Put(g)
 			}
 			if i%16 == 1 {
-				binary.BigEndian.PutUint64(g[8:], deriveLab([]byte("another"), "lab").tag)
+				binary.BigEndian.PutUint64(g[8:], proto.DeriveKeys([]byte("another"), "lab").Tag)
 			}
 		}
-		raw := toRaw(to)
-		tx := &txBatch{fd: sock.fd, failed: func(int, unix.Errno) {}}
+		raw := datapath.ToRaw(to)
+		tx := &datapath.TxBatch{FD: sock.FD, Failed: func(int, unix.Errno) {}}
 		for begin, n := time.Now(), 0; !end.Load(); {
 			for !end.Load() && n < int(time.Since(begin).Seconds()*float64(rate)) {
-				for range txMsgs {
-					tx.start()
-					tx.piece(garbage[n%len(garbage)][:])
-					tx.to(&raw)
+				for range datapath.TxMsgs {
+					tx.Start()
+					tx.Piece(garbage[n%len(garbage)][:])
+					tx.To(&raw)
 					n++
 				}
-				tx.flush()
+				tx.Flush()
 				sent.Store(int64(n))
 			}
 			time.Sleep(500 * time.Microsecond)

@@ -11,19 +11,20 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire/proto"
+	"github.com/c9s-lab/c9s/pkg/wire/udp"
+	"golang.org/x/sys/unix"
 )
 
 // hostile is a stranger on the underlay.
-func (l *testLab) hostile() (*testPod, *underlaySocket) {
+func (l *testLab) hostile() (*testPod, *udp.Socket) {
 	p := l.pod("mallory")
-	var s *underlaySocket
+	var s *udp.Socket
 	var err error
-	p.ns.do(func() { s, err = openUnderlay(14800, false) })
+	p.ns.do(func() { s, err = udp.OpenSocket(14800, false) })
 	fatal(l.t, err)
-	l.t.Cleanup(s.close)
+	l.t.Cleanup(s.Close)
 	return p, s
 }
 
@@ -70,7 +71,7 @@ func TestHostileStranger(t *testing.T) {
 	// It saw everything but cannot use b's address: the session and the token are
 	// right.
 	p := pathOf(t, a, 1)
-	good := dataHeader{session: p.s.remoteID, token: p.s.tx.token, wire: 1, frame: 1 << 20, length: 60, fragSize: 1400}
+	good := proto.DataHeader{Session: p.Session.RemoteID, Token: p.Session.TX.Token, Wire: 1, Frame: 1 << 20, Length: 60, FragSize: 1400}
 	frame := make([]byte, 60)
 	copy(frame, "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
 	before := heapInUse()
@@ -81,25 +82,25 @@ func TestHostileStranger(t *testing.T) {
 	wg.Go(func() {
 		for i := 0; !stop.Load(); i++ {
 			h := good
-			d := make([]byte, dataHeaderLen, 1500)
+			d := make([]byte, proto.DataHeaderLen, 1500)
 			switch i % 5 {
 			case 0: // stolen
 			case 1:
-				h.session, h.token = rng.Uint32(), rng.Uint64()
+				h.Session, h.Token = rng.Uint32(), rng.Uint64()
 			case 2:
-				h.frame, h.length, h.index = rng.Uint32(), 60000, uint16(rng.IntN(40))
+				h.Frame, h.Length, h.Index = rng.Uint32(), 60000, uint16(rng.IntN(40))
 			case 3:
-				h.wire = rng.Uint32()
+				h.Wire = rng.Uint32()
 			}
-			h.put(d)
+			h.Put(d)
 			d = append(d, frame...)
 			if i%5 == 4 {
 				for j := range d {
 					d[j] = byte(rng.Uint32())
 				}
-				d[0] = typeByte(msgType(rng.IntN(9)))
+				d[0] = proto.TypeByte(proto.MsgType(rng.IntN(9)))
 			}
-			sock.send(to, d)
+			sock.Send(to, d)
 			if sent.Add(1)%200 == 0 {
 				time.Sleep(time.Millisecond) // others are to run too
 			}
@@ -146,24 +147,24 @@ func TestHostilePeer(t *testing.T) {
 	before := heapInUse()
 	rng := rand.New(rand.NewPCG(2, 2))
 	for i := range 60_000 {
-		h := dataHeader{session: p.s.remoteID, token: p.s.tx.token, wire: 2, frame: uint32(i), length: 1 + rng.Uint32N(70000), fragSize: uint16(1 + rng.IntN(1400)), flags: uint8(rng.IntN(3))}
-		h.index = uint16(rng.IntN(8))
+		h := proto.DataHeader{Session: p.Session.RemoteID, Token: p.Session.TX.Token, Wire: 2, Frame: uint32(i), Length: 1 + rng.Uint32N(70000), FragSize: uint16(1 + rng.IntN(1400)), Flags: uint8(rng.IntN(3))}
+		h.Index = uint16(rng.IntN(8))
 		if i%3 == 0 {
-			h.wire, h.length, h.index = 1, 60, 0 // another's
+			h.Wire, h.Length, h.Index = 1, 60, 0 // another's
 		}
-		size := min(int(h.length)-int(h.index)*int(h.fragSize), int(h.fragSize)) + rng.IntN(2)*rng.IntN(2)
-		d := make([]byte, dataHeaderLen+max(0, min(size, 1400)))
-		h.put(d)
-		if i%2 == 0 && len(d) > dataHeaderLen+14 {
-			copy(d[dataHeaderLen+12:], "\x88\xb5")
+		size := min(int(h.Length)-int(h.Index)*int(h.FragSize), int(h.FragSize)) + rng.IntN(2)*rng.IntN(2)
+		d := make([]byte, proto.DataHeaderLen+max(0, min(size, 1400)))
+		h.Put(d)
+		if i%2 == 0 && len(d) > proto.DataHeaderLen+14 {
+			copy(d[proto.DataHeaderLen+12:], "\x88\xb5")
 		}
-		c.fabric.sock.send(netip.AddrPortFrom(b.addr, 14800), d)
+		c.fabric.udp.Sock.Send(netip.AddrPortFrom(b.addr, 14800), d)
 	}
 	time.Sleep(200 * time.Millisecond)
 	if injected(rx) {
 		t.Error("a frame came out of another peer's wire")
 	}
-	givenBack(t, before, partialsTotal*(64<<10)+(20<<20))
+	givenBack(t, before, udp.PartialsTotal*(64<<10)+(20<<20))
 	p2 := a.dev.hasty(t)
 	eventually(t, "honest traffic passes", func() bool { _, err := p2.ping("192.168.1.2", 1000, 1); return err == nil })
 	eventually(t, "wrong wire ids are counted", func() bool { return b.fabric.Status().Dropped["wire"] > 0 })
@@ -176,11 +177,11 @@ func TestGuessedToken(t *testing.T) {
 	p := pathOf(t, a, 1)
 	before := b.fabric.Status().Dropped["token"]
 	for n := range uint64(50) {
-		h := dataHeader{session: p.s.remoteID, token: p.s.tx.token + 1 + n, wire: 1, frame: a.fabric.wires[1].frameNo.Add(1), length: 60, fragSize: 1400}
-		d := make([]byte, dataHeaderLen+60)
-		h.put(d)
-		copy(d[dataHeaderLen:], "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
-		a.fabric.sock.send(netip.AddrPortFrom(b.addr, 14800), d)
+		h := proto.DataHeader{Session: p.Session.RemoteID, Token: p.Session.TX.Token + 1 + n, Wire: 1, Frame: a.fabric.wires[1].udp.FrameNo.Add(1), Length: 60, FragSize: 1400}
+		d := make([]byte, proto.DataHeaderLen+60)
+		h.Put(d)
+		copy(d[proto.DataHeaderLen:], "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
+		a.fabric.udp.Sock.Send(netip.AddrPortFrom(b.addr, 14800), d)
 	}
 	eventually(t, "they are counted", func() bool { return b.fabric.Status().Dropped["token"] == before+50 })
 	if injected(rx) {
@@ -193,14 +194,14 @@ func TestReplayedFrames(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
 	rx := b.dev.raw(t, "eth1")
 	p := pathOf(t, a, 1)
-	h := dataHeader{session: p.s.remoteID, token: p.s.tx.token, wire: 1, frame: a.fabric.wires[1].frameNo.Add(1), length: 60, fragSize: 1400}
-	d := make([]byte, dataHeaderLen+60)
-	h.put(d)
-	copy(d[dataHeaderLen:], "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
+	h := proto.DataHeader{Session: p.Session.RemoteID, Token: p.Session.TX.Token, Wire: 1, Frame: a.fabric.wires[1].udp.FrameNo.Add(1), Length: 60, FragSize: 1400}
+	d := make([]byte, proto.DataHeaderLen+60)
+	h.Put(d)
+	copy(d[proto.DataHeaderLen:], "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
 	for range 100 {
-		a.fabric.sock.send(netip.AddrPortFrom(b.addr, 14800), d)
+		a.fabric.udp.Sock.Send(netip.AddrPortFrom(b.addr, 14800), d)
 	}
-	if !receiveFrame(rx, d[dataHeaderLen:], 10*time.Second, nil) {
+	if !receiveFrame(rx, d[proto.DataHeaderLen:], 10*time.Second, nil) {
 		t.Error("the first one did not come")
 	}
 	eventually(t, "the others count as duplicates", func() bool { return b.status(1).Drops["duplicate"] == 99 })
@@ -247,15 +248,15 @@ func TestVXLANStranger(t *testing.T) {
 
 // pathOf waits until a wire's frames go to the peer by one and the same session for a
 // while: where both ends greet at once, the first session is soon followed by another.
-func pathOf(t testing.TB, p *testPod, id contract.WireID) (path *txPath) {
+func pathOf(t testing.TB, p *testPod, id contract.WireID) (path *udp.Route) {
 	t.Helper()
-	var before *session
+	var before *proto.Session
 	var since time.Time
 	eventually(t, "a session that stays", func() bool {
-		if path = p.fabric.wires[id].path.Load(); path == nil || path.s != before {
+		if path = p.fabric.wires[id].udp.Path.Load(); path == nil || path.Session != before {
 			before, since = nil, time.Now()
 			if path != nil {
-				before = path.s
+				before = path.Session
 			}
 			return false
 		}

@@ -3,11 +3,11 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/c9s-lab/c9s/pkg/wire/datapath"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -30,9 +30,11 @@ func (f *Fabric) kernelLoop() error {
 	var watching sync.WaitGroup // it has the handle too
 	defer watching.Wait()
 	watching.Go(func() { f.watch(handle, f.ns.fd, false) })
-	k := &kernelWorker{f: f, h: handle, guarded: Guard{Table: TableName, Port: f.opt.VXLANPort}}
-	if err := k.guarded.Close(); err != nil {
-		f.opt.Log.Warn("no vxlan datapath", "error", err)
+	k := &kernelWorker{f: f, h: handle}
+	for _, d := range f.datapaths {
+		if err := d.Open(handle); err != nil {
+			f.opt.Log.Warn("a datapath cannot be used", "datapath", d.name, "error", err)
+		}
 	}
 	if f.device.fd != 0 {
 		devices, err := netlink.NewHandleAt(netns.NsHandle(f.device.fd), unix.NETLINK_ROUTE)
@@ -80,7 +82,6 @@ type kernelWorker struct {
 	h       *netlink.Handle
 	devices *netlink.Handle // of the devices' namespace, nil for none
 	guard   int             // BPF program that drops, 0 before it is loaded
-	guarded Guard
 }
 
 // reconcile does what is to be done and tells whether all went well.
@@ -109,23 +110,16 @@ func (k *kernelWorker) reconcile() bool {
 			f.legResult(w, l, err)
 		}
 		if !w.local() {
-			ok = k.vxlan(w) && ok
+			k.paths(w)
 		}
 	}
-	return k.tidyGuard() && ok
-}
-
-// tidyGuard takes those out of the guard who send no more. What an earlier process let
-// in stays in until this one knows better.
-func (k *kernelWorker) tidyGuard() bool {
-	if k.guarded.now == nil {
-		return true
+	for _, d := range f.datapaths {
+		if err := d.Finish(); err != nil {
+			f.opt.Log.Warn("a datapath is not up to date", "datapath", d.name, "error", err)
+			ok = false
+		}
 	}
-	if err := k.vxlanGuard(); err != nil {
-		k.f.opt.Log.Warn("the vxlan datapath's guard is not up to date", "error", err)
-		return false
-	}
-	return true
+	return ok
 }
 
 // legResult says in the status why a leg does not work.
@@ -136,7 +130,7 @@ func (f *Fabric) legResult(w *wireEnd, l *leg, err error) {
 	if err != nil {
 		why = err.Error()
 		if l.failed != why {
-			f.opt.Log.Warn("a leg does not work", "wire", w.id, "leg", l.name, "error", err)
+			f.opt.Log.Warn("a leg does not work", "wire", w.ID, "leg", l.name, "error", err)
 		}
 	}
 	if l.failed != why {
@@ -166,7 +160,7 @@ func (k *kernelWorker) leg(w *wireEnd, i int) error {
 	}
 	if l.sock == nil {
 		if err := k.attach(w, i, index); err != nil {
-			if gone(err) {
+			if datapath.LinkGone(err) {
 				f.linkGone(index, false)
 				return nil
 			}
@@ -178,8 +172,8 @@ func (k *kernelWorker) leg(w *wireEnd, i int) error {
 	up, change := l.up, !l.keep && l.up != l.admin && l.index == index
 	plain := w.want.Plain
 	f.mu.Unlock()
-	if out := w.outs(i).Load(); out != nil && out.plain != plain {
-		w.outs(i).Store(&legOut{sock: l.sock, plain: plain, drops: &w.drops})
+	if out := w.outs(i).Load(); out != nil && out.Plain != plain {
+		w.outs(i).Store(&datapath.Out{Sock: l.sock, Plain: plain, Drops: &w.Drops})
 	}
 	if !change {
 		return nil
@@ -190,7 +184,7 @@ func (k *kernelWorker) leg(w *wireEnd, i int) error {
 		set = k.h.LinkSetUp
 	}
 	if err := set(link); err != nil {
-		if gone(err) {
+		if datapath.LinkGone(err) {
 			f.linkGone(index, false)
 			return nil
 		}
@@ -223,11 +217,6 @@ func (k *kernelWorker) lookAtDevice(l *leg) {
 	}
 }
 
-func gone(err error) bool {
-	var missing netlink.LinkNotFoundError
-	return errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) || errors.As(err, &missing)
-}
-
 // attach begins to read a leg.
 func (k *kernelWorker) attach(w *wireEnd, i, index int) error {
 	f, l := k.f, w.legs[i]
@@ -237,17 +226,17 @@ func (k *kernelWorker) attach(w *wireEnd, i, index int) error {
 	if err := k.shield(index); err != nil {
 		return err
 	}
-	sock, err := openLeg(index, !f.opt.noOffload)
+	sock, err := datapath.Open(index, !f.opt.noOffload)
 	if err != nil {
 		return err
 	}
-	r := &legSource{f: f, sock: sock, drops: &w.drops, pass: f.entry(w, i)}
+	r := &datapath.Reader{Poll: f.poll, Pool: f.batches, Sock: sock, Drops: &w.Drops, Pass: f.entry(w, i)}
 	f.mu.Lock()
 	l.sock, l.sockIndex, l.reader = sock, index, r
 	plain := w.want.Plain
 	f.mu.Unlock()
-	w.outs(i).Store(&legOut{sock: sock, plain: plain, drops: &w.drops})
-	if err := r.start(); err != nil {
+	w.outs(i).Store(&datapath.Out{Sock: sock, Plain: plain, Drops: &w.Drops})
+	if err := r.Start(); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -263,23 +252,23 @@ func (k *kernelWorker) detach(w *wireEnd, i int) {
 		return
 	}
 	w.outs(i).Store(nil)
-	l.reader.end()
+	l.reader.End()
 	// The delay lines' goroutines and the other leg's reader write to this leg.
 	f.rxMu.Lock()
 	f.mu.Lock()
 	sock := l.sock
 	l.sock, l.sockIndex, l.reader = nil, 0, nil
 	f.mu.Unlock()
-	sock.close()
+	sock.Close()
 	f.rxMu.Unlock()
 }
 
 // remove takes a wire apart and gives back what was made for it.
 func (k *kernelWorker) remove(w *wireEnd) {
-	w.path.Store(nil)
+	w.udp.Route(nil)
 	for i := range w.line {
 		if d := w.line[i].Swap(nil); d != nil {
-			d.end()
+			d.End()
 		}
 	}
 	for i, l := range w.legs {
@@ -291,7 +280,7 @@ func (k *kernelWorker) remove(w *wireEnd) {
 			k.unshield(l.index)
 		}
 	}
-	k.vxlanRemove(w)
+	k.removePaths(w)
 }
 
 // usesLeg tells whether a wire that stays has the leg.
@@ -321,7 +310,7 @@ func (k *kernelWorker) close() {
 	for _, w := range all {
 		for i := range w.line {
 			if d := w.line[i].Swap(nil); d != nil {
-				d.end()
+				d.End()
 			}
 		}
 		for i := range w.legs {

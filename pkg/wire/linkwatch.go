@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/c9s-lab/c9s/pkg/wire/proto"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -148,8 +149,8 @@ func (f *Fabric) lookAt(ask func() (netlink.Link, error)) (netlink.Link, error) 
 
 // takeLink takes the state of a link, under the lock.
 func (f *Fabric) takeLink(a *netlink.LinkAttrs, kind string) {
-	if a.Name == f.opt.Underlay && f.eng.limit != clampMTU(a.MTU) {
-		f.remeasure()
+	if a.Name == f.opt.Underlay && f.eng.Limit != clampMTU(a.MTU) {
+		f.eng.Remeasure(f.underlayMTU())
 	}
 	admin, lower := a.RawFlags&unix.IFF_UP != 0, a.RawFlags&unix.IFF_LOWER_UP != 0
 	for _, w := range f.wires {
@@ -226,20 +227,19 @@ func (f *Fabric) linkGone(index int, devices bool) {
 // legChanged tells the far end, and works out what is to be done here.
 func (f *Fabric) legChanged(w *wireEnd) {
 	f.decide(w)
-	if p := f.eng.peers[w.want.PeerPod]; !w.local() && p != nil {
-		f.eng.urgent(p)
+	if p := f.eng.Peers[w.want.PeerPod]; !w.local() && p != nil {
+		f.eng.Urgent(p)
 		poke(f.ticks)
 	}
 }
 
-// underlayMTU asks for the MTU of the Pod network's interface. A socket's ioctl
-// looks in the socket's namespace.
+// underlayMTU asks for the MTU of the Pod network's interface.
 func (f *Fabric) underlayMTU() int {
-	ifr, err := unix.NewIfreq(f.opt.Underlay)
-	if err != nil || unix.IoctlIfreq(f.sock.fd, unix.SIOCGIFMTU, ifr) != nil {
-		return 1500
+	mtu := f.udp.InterfaceMTU(f.opt.Underlay)
+	if mtu == 0 {
+		mtu = 1500
 	}
-	return clampMTU(int(ifr.Uint32()))
+	return clampMTU(mtu)
 }
 
-func clampMTU(mtu int) int { return max(minMTU, min(mtu, 65535)) }
+func clampMTU(mtu int) int { return max(proto.MinMTU, min(mtu, 65535)) }

@@ -10,13 +10,11 @@ import (
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire/proto"
 )
 
 // Sessions are not for wires alone: the management network asks for some, to learn where
 // another Pod of the lab is, from itself and proven, and whether it is there.
-
-// callerPatience is how long a Pod that called is remembered without a session.
-const callerPatience = 5 * time.Second
 
 // Peer is another Pod of the lab.
 type Peer struct {
@@ -49,11 +47,11 @@ func (f *Fabric) Keep(pods map[string]bool) {
 func (f *Fabric) Peers() []Peer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := make([]Peer, 0, len(f.eng.peers))
-	for name, p := range f.eng.peers {
+	all := make([]Peer, 0, len(f.eng.Peers))
+	for name, p := range f.eng.Peers {
 		peer := Peer{Pod: name}
-		if s := p.cur; s != nil && s.proven {
-			peer.Addr, peer.RTT = s.addr.Load().Addr().Unmap(), s.rtt
+		if s := p.Cur; s != nil && s.Proven {
+			peer.Addr, peer.RTT = s.Addr.Load().Addr().Unmap(), s.RTT
 		}
 		all = append(all, peer)
 	}
@@ -63,24 +61,24 @@ func (f *Fabric) Peers() []Peer {
 
 // called makes a Pod of the lab a peer because it says hello, under the lock. It returns
 // nil for a stranger.
-func (f *Fabric) called(pod string) *peer {
+func (f *Fabric) called(pod string) *proto.Peer {
 	if !f.lab[pod] || pod == f.opt.Pod {
 		return nil
 	}
 	f.callers[pod] = f.now()
 	f.updatePeers()
-	return f.eng.peers[pod]
+	return f.eng.Peers[pod]
 }
 
 // forgetCallers drops those that have ended their session, under the lock.
 func (f *Fabric) forgetCallers(now time.Duration) {
 	forgotten := false
 	for pod, at := range f.callers {
-		p := f.eng.peers[pod]
+		p := f.eng.Peers[pod]
 		switch {
-		case p != nil && p.cur != nil:
+		case p != nil && p.Cur != nil:
 			f.callers[pod] = now
-		case now-at > callerPatience:
+		case now-at > proto.CallerPatience:
 			delete(f.callers, pod)
 			forgotten = true
 		}

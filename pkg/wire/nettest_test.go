@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire/virtio"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
-
-	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // needRoot skips what makes network namespaces.
@@ -98,7 +98,8 @@ func (n *testNS) link(t testing.TB, name string) netlink.Link {
 	return l
 }
 
-func (n *testNS) up(t testing.TB, name string)   { fatal(t, n.h.LinkSetUp(n.link(t, name))) }
+func (n *testNS) up(t testing.TB, name string) { fatal(t, n.h.LinkSetUp(n.link(t, name))) }
+
 func (n *testNS) down(t testing.TB, name string) { fatal(t, n.h.LinkSetDown(n.link(t, name))) }
 
 func (n *testNS) addr(t testing.TB, name, prefix string) {
@@ -325,7 +326,7 @@ func (p *pinger) ping(to string, size int, seq uint16) (time.Duration, error) {
 	for i := range size {
 		msg[8+i] = byte(i*7 + int(seq))
 	}
-	c := ^fold(addSum(0, msg))
+	c := ^virtio.Fold(virtio.AddSum(0, msg))
 	msg[2], msg[3] = byte(c>>8), byte(c)
 	start := time.Now()
 	if err := unix.Sendto(p.fd, msg, 0, &unix.SockaddrInet4{Addr: [4]byte(net.ParseIP(to).To4())}); err != nil {

@@ -6,22 +6,25 @@ import (
 	"sync/atomic"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire/datapath"
+	"github.com/c9s-lab/c9s/pkg/wire/drop"
+	"github.com/c9s-lab/c9s/pkg/wire/impair"
 )
 
 // outs is where frames for leg i go. The receiver uses the first.
-func (w *wireEnd) outs(i int) *atomic.Pointer[legOut] {
+func (w *wireEnd) outs(i int) *atomic.Pointer[datapath.Out] {
 	if i == 0 {
-		return &w.out
+		return &w.Out
 	}
 	return &w.localOut
 }
 
 // entry takes the frames that leg i's device sends.
-func (f *Fabric) entry(w *wireEnd, i int) func(m *mover, vnet, frame []byte) {
+func (f *Fabric) entry(w *wireEnd, i int) func(m *datapath.Mover, vnet, frame []byte) {
 	direct := f.exit(w, i)
-	return func(m *mover, vnet, frame []byte) {
+	return func(m *datapath.Mover, vnet, frame []byte) {
 		if d := w.line[i].Load(); d != nil {
-			d.take(vnet, frame)
+			d.Take(vnet, frame)
 			return
 		}
 		direct(m, vnet, frame)
@@ -29,31 +32,30 @@ func (f *Fabric) entry(w *wireEnd, i int) func(m *mover, vnet, frame []byte) {
 }
 
 // exit leads from leg i to the other end: the peer, or the other leg.
-func (f *Fabric) exit(w *wireEnd, i int) func(m *mover, vnet, frame []byte) {
+func (f *Fabric) exit(w *wireEnd, i int) func(m *datapath.Mover, vnet, frame []byte) {
 	if w.local() {
 		return f.relay(w, i)
 	}
-	return func(m *mover, vnet, frame []byte) {
-		p := w.path.Load()
-		if p == nil {
-			w.drops.add(dropNoSession)
+	return func(m *datapath.Mover, vnet, frame []byte) {
+		if via := w.via.Load(); via != nil {
+			(*via).Frame(&w.End, vnet, frame)
 			return
 		}
-		m.send.frame(w, p, vnet, frame)
+		w.udp.Frame(m, vnet, frame)
 	}
 }
 
 // relay leads to the other leg.
-func (f *Fabric) relay(w *wireEnd, i int) func(m *mover, vnet, frame []byte) {
-	frames, bytes := &w.txFrames, &w.txBytes
+func (f *Fabric) relay(w *wireEnd, i int) func(m *datapath.Mover, vnet, frame []byte) {
+	frames, bytes := &w.TxFrames, &w.TxBytes
 	if i == 1 {
-		frames, bytes = &w.rxFrames, &w.rxBytes
+		frames, bytes = &w.RxFrames, &w.RxBytes
 	}
-	return func(m *mover, vnet, frame []byte) {
-		m.hold(f)
+	return func(m *datapath.Mover, vnet, frame []byte) {
+		m.Hold()
 		to := w.outs(1 - i).Load()
 		if to == nil {
-			w.drops.add(dropDown)
+			w.Drops.Add(drop.Down)
 			return
 		}
 		frames.Add(1)
@@ -61,7 +63,7 @@ func (f *Fabric) relay(w *wireEnd, i int) func(m *mover, vnet, frame []byte) {
 		if len(vnet) > 0 && vnet[0]|vnet[1] == 0 {
 			vnet = nil
 		}
-		m.del.parts(to, vnet, frame, nil)
+		m.Deliver.Parts(to, vnet, frame, nil)
 	}
 }
 
@@ -74,16 +76,16 @@ func (k *kernelWorker) lines(w *wireEnd) {
 	for i, want := range wants {
 		d := w.line[i].Load()
 		switch {
-		case !impairs(want) || w.legs[i] == nil:
+		case !impair.Any(want) || w.legs[i] == nil:
 			if d != nil {
 				w.line[i].Store(nil)
-				d.end()
+				d.End()
 			}
 		case d != nil:
-			d.set(*want)
+			d.Set(*want)
 		default:
-			exit, m := f.exit(w, i), newMover(f)
-			w.line[i].Store(newDelayLine(f.now, *want, &w.drops, func(b []byte) { exit(m, nil, b) }, m.flush))
+			exit, m := f.exit(w, i), f.newMover()
+			w.line[i].Store(impair.NewLine(f.now, *want, &w.Drops, func(b []byte) { exit(m, nil, b) }, m.Flush))
 		}
 	}
 }

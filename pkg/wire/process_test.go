@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/c9s-lab/c9s/pkg/wire/proto"
 )
 
 // A fabric in a process of its own, as a Pod has it: the test's binary runs again
@@ -200,7 +202,7 @@ func TestStarvedPeer(t *testing.T) {
 	ping.limit = patience
 	since := b.status(1).Since
 	fatal(t, p.cmd.Process.Signal(syscall.SIGSTOP))
-	time.Sleep(4 * lostAfter)
+	time.Sleep(4 * proto.LostAfter)
 	if s := b.status(1); !s.Up || s.Since != since {
 		t.Errorf("the wire of a process that does not run is down: %+v", s)
 	}

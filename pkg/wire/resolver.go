@@ -46,8 +46,8 @@ func (f *Fabric) resolveLoop() {
 func (f *Fabric) lookupAll() int {
 	f.mu.Lock()
 	var names []string
-	for name, p := range f.eng.peers {
-		if p.cur == nil {
+	for name, p := range f.eng.Peers {
+		if p.Cur == nil {
 			names = append(names, name)
 		}
 	}
@@ -75,8 +75,8 @@ func (f *Fabric) found(name string, addrs []netip.Addr) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if p := f.eng.peers[name]; p != nil {
-		f.eng.setAddrs(p, addrs)
+	if p := f.eng.Peers[name]; p != nil {
+		f.eng.SetAddrs(p, addrs)
 		poke(f.ticks)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/c9s-lab/c9s/pkg/wire/datapath"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -17,10 +18,7 @@ import (
 // socket sees frames before tc does, so a tc program on the leg's ingress that
 // drops all keeps the kernel's stack out (gact's drop is missing on many kernels).
 
-const (
-	shieldPriority   = 49000
-	redirectPriority = 100
-)
+const shieldPriority = 49000
 
 // shield makes the kernel's own stack blind for what comes in on a leg.
 func (k *kernelWorker) shield(index int) error {
@@ -31,7 +29,7 @@ func (k *kernelWorker) shield(index int) error {
 		}
 		k.guard = fd
 	}
-	if err := k.clsact(index); err != nil {
+	if err := datapath.AddClsact(k.h, index); err != nil {
 		return err
 	}
 	filter := &netlink.BpfFilter{
@@ -44,19 +42,9 @@ func (k *kernelWorker) shield(index int) error {
 	return nil
 }
 
-// clsact makes the place where tc filters are.
-func (k *kernelWorker) clsact(index int) error {
-	q := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
-	if err := k.h.QdiscAdd(q); err != nil && !errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("clsact on a leg: %w", err)
-	}
-	return nil
-}
-
 // unshield takes the filters off again.
 func (k *kernelWorker) unshield(index int) {
-	q := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
-	if err := k.h.QdiscDel(q); err != nil && !gone(err) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+	if err := k.h.QdiscDel(datapath.Clsact(index)); err != nil && !datapath.LinkGone(err) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 		k.f.opt.Log.Debug("clsact stays on a leg", "error", err)
 	}
 }

@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // soak is four Pods, each joined to every other one, that are changed, moved,

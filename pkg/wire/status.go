@@ -7,24 +7,28 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/c9s-lab/c9s/pkg/wire/drop"
+	"github.com/c9s-lab/c9s/pkg/wire/impair"
+	"github.com/c9s-lab/c9s/pkg/wire/proto"
 )
 
 // Status tells what the fabric does now; the wires are sorted by id.
 func (f *Fabric) Status() Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := Status{Pod: f.opt.Pod, Epoch: f.eng.epoch, Mode: "open", UnderlayMTU: f.eng.limit, Segmentation: f.gso.Load(), Dropped: f.drops.report(), Wires: []WireStatus{}}
+	s := Status{Pod: f.opt.Pod, Epoch: f.eng.Epoch, Mode: "open", UnderlayMTU: f.eng.Limit, Segmentation: f.udp.Segments(), Dropped: f.drops.Report(), Wires: []WireStatus{}}
 	switch {
 	case f.opt.Encrypt:
 		s.Mode = "encrypted"
-	case f.eng.keyed:
+	case f.eng.Keyed:
 		s.Mode = "authenticated"
 	}
-	if n := f.overrun.Load(); n > 0 {
+	if n := f.udp.Overruns(); n > 0 {
 		if s.Dropped == nil {
 			s.Dropped = map[string]uint64{}
 		}
-		s.Dropped[dropNames[dropKernel]] = uint64(n)
+		s.Dropped[drop.Kernel.String()] = uint64(n)
 	}
 	for _, w := range f.wires {
 		s.Wires = append(s.Wires, f.wireStatus(w))
@@ -42,34 +46,38 @@ func (w *wireEnd) kept() bool {
 
 func (f *Fabric) wireStatus(w *wireEnd) WireStatus {
 	if sock := w.legs[0].sock; sock != nil {
-		w.drops.addN(dropOverrun, int(sock.overruns()))
+		w.Drops.AddN(drop.Overrun, int(sock.Overruns()))
 	}
 	l := w.legs[0]
-	s := WireStatus{ID: w.id, PeerPod: w.want.PeerPod, Leg: w.want.Leg, LocalLeg: w.want.LocalLeg, Up: w.up || w.kept(), Reason: w.reason, Since: w.since,
+	s := WireStatus{ID: w.ID, PeerPod: w.want.PeerPod, Leg: w.want.Leg, LocalLeg: w.want.LocalLeg, Up: w.up || w.kept(), Reason: w.reason, Since: w.since,
 		LocalCarrier: l.observed && l.device, Datapath: DatapathUDP,
-		TxFrames: w.txFrames.Load(), TxBytes: w.txBytes.Load(), RxFrames: w.rxFrames.Load(), RxBytes: w.rxBytes.Load(), Drops: w.drops.report()}
-	if impairs(w.want.Impairment) {
+		TxFrames: w.TxFrames.Load(), TxBytes: w.TxBytes.Load(), RxFrames: w.RxFrames.Load(), RxBytes: w.RxBytes.Load(), Drops: w.Drops.Report()}
+	if impair.Any(w.want.Impairment) {
 		s.Impairment = w.want.Impairment
 	}
 	if w.local() {
 		s.Datapath, s.RemoteCarrier = DatapathLocal, w.legs[1].observed && w.legs[1].device
 		return s
 	}
-	if w.vx.sending {
-		s.Datapath = DatapathVXLAN
+	s.Why = f.whyUDP(w)
+	for i := range w.paths {
+		if w.paths[i].sending {
+			s.Datapath = f.datapaths[i].name
+		}
 	}
-	s.Why = w.vx.reason
-	p := f.eng.peers[w.want.PeerPod]
-	if p == nil || p.cur == nil {
+	p := f.eng.Peers[w.want.PeerPod]
+	if p == nil || p.Cur == nil {
 		return s
 	}
-	bits := p.remote[w.id]
-	s.RemoteCarrier, s.RemoteDatapath = bits&beatUp != 0, DatapathUDP
-	if bits&beatSending != 0 {
-		s.RemoteDatapath = DatapathVXLAN
+	bits := p.Remote[w.ID]
+	s.RemoteCarrier, s.RemoteDatapath = bits&proto.BeatUp != 0, DatapathUDP
+	for _, d := range f.datapaths {
+		if bits&d.sending != 0 {
+			s.RemoteDatapath = d.name
+		}
 	}
-	addr := *p.cur.addr.Load()
-	s.Peer, s.PeerEpoch, s.PathMTU = netip.AddrPortFrom(addr.Addr(), addr.Port()).String(), p.cur.epoch, p.cur.mtu.current
-	s.RTT, s.Loss = float64(p.cur.rtt)/float64(time.Millisecond), p.cur.loss
+	addr := *p.Cur.Addr.Load()
+	s.Peer, s.PeerEpoch, s.PathMTU = netip.AddrPortFrom(addr.Addr(), addr.Port()).String(), p.Cur.Epoch, p.Cur.MTU.Current
+	s.RTT, s.Loss = float64(p.Cur.RTT)/float64(time.Millisecond), p.Cur.Loss
 	return s
 }

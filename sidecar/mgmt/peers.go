@@ -15,6 +15,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/wire"
+	"github.com/c9s-lab/c9s/pkg/wire/vxlan"
 )
 
 const (
@@ -48,7 +49,7 @@ type Peers struct {
 	log *slog.Logger
 
 	mu       sync.Mutex
-	guard    wire.Guard
+	guard    vxlan.Guard
 	sessions Sessions
 	mesh     int
 	since    time.Time
@@ -73,7 +74,7 @@ type peer struct {
 // underlay is of the address's family.
 func NewPeers(nl *netlink.Handle, lab, pod string, ip netip.Addr, log *slog.Logger) *Peers {
 	return &Peers{
-		nl: nl, pod: pod, vni: uint32(VNI(lab)), v4: ip.Is4(), log: log, guard: wire.Guard{Table: GuardName, Port: contract.MgmtPort},
+		nl: nl, pod: pod, vni: uint32(VNI(lab)), v4: ip.Is4(), log: log, guard: vxlan.Guard{Table: GuardName, Port: contract.MgmtPort},
 		pods: map[netip.Addr]string{}, macs: map[string]string{}, active: map[string]*peer{},
 	}
 }
@@ -231,17 +232,17 @@ func (p *Peers) apply() {
 	if p.sessions == nil || p.mesh == 0 {
 		return
 	}
-	where, allowed := map[string]netip.Addr{}, map[wire.Source]bool{}
+	where, allowed := map[string]netip.Addr{}, map[vxlan.Source]bool{}
 	for _, s := range p.sessions.Peers() {
 		if s.Addr.IsValid() && s.Addr.Is4() == p.v4 {
 			where[s.Pod] = s.Addr
-			allowed[wire.Source{From: s.Addr, VNI: p.vni}] = true
+			allowed[vxlan.Source{From: s.Addr, VNI: p.vni}] = true
 		}
 	}
 	for pod, peer := range p.active {
 		if peer.adopted = peer.adopted && !where[pod].IsValid() && time.Since(p.since) < adoptAge; peer.adopted {
 			where[pod] = peer.remote
-			allowed[wire.Source{From: peer.remote, VNI: p.vni}] = true
+			allowed[vxlan.Source{From: peer.remote, VNI: p.vni}] = true
 		}
 	}
 	// Whoever is to be answered is let in first.
