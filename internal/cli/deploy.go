@@ -186,30 +186,30 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 	d := &deployment{deployFlags: f, world: world, args: args, in: in, show: newProgress(world, f.output == "json"), began: time.Now()}
 	defer d.show.end()
 	defer d.release()
-	return runSteps(ctx, d.show.step, d.steps())
+	return cluster.RunSteps(ctx, d.show.step, d.steps())
 }
 
 // steps returns what deploy does, in order.
-func (d *deployment) steps() []step {
-	check := step{"check the cluster", d.check}
+func (d *deployment) steps() []cluster.Step {
+	check := cluster.Step{Name: "check the cluster", Run: d.check}
 	switch d.dryRun {
 	case "client":
-		return []step{check, {"list the objects", d.list}}
+		return []cluster.Step{check, {Name: "list the objects", Run: d.list}}
 	case "server":
-		return []step{check, {"check the objects", d.dryRunServer}}
+		return []cluster.Step{check, {Name: "check the objects", Run: d.dryRunServer}}
 	}
-	steps := []step{
+	steps := []cluster.Step{
 		check,
-		{"create the namespace", d.createNamespace},
-		{"claim the lab", d.claimLab},
-		{"read the current state", d.refresh},
-		{"compare", d.compare},
-		{"prepare the namespace", d.prepareNamespace},
-		{"apply the objects", d.apply},
-		{"update running Pods", d.settle},
+		{Name: "create the namespace", Run: d.createNamespace},
+		{Name: "claim the lab", Run: d.claimLab},
+		{Name: "read the current state", Run: d.refresh},
+		{Name: "compare", Run: d.compare},
+		{Name: "prepare the namespace", Run: d.prepareNamespace},
+		{Name: "apply the objects", Run: d.apply},
+		{Name: "update running Pods", Run: d.settle},
 	}
 	if d.wait {
-		steps = append(steps, step{"wait until the lab is ready", d.await})
+		steps = append(steps, cluster.Step{Name: "wait until the lab is ready", Run: d.await})
 	}
 	return steps
 }

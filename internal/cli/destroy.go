@@ -53,47 +53,72 @@ too, unless you set --keep-data. Devices are killed at once; with --graceful or
 }
 
 func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
-	if err := notEmpty(args); err != nil {
-		return err
+	d := &destroying{destroyFlags: f, world: world, args: args}
+	return cluster.RunSteps(ctx, nil, []cluster.Step{
+		{Name: "check the arguments", Run: d.check},
+		{Name: "find the lab", Run: d.find},
+		{Name: "ask", Run: d.ask},
+		{Name: "delete the lab", Run: d.delete},
+	})
+}
+
+// destroying is one run of destroy.
+type destroying struct {
+	*destroyFlags
+	world  IO
+	args   []string
+	client *cluster.Client
+	lab    cluster.Found
+}
+
+// check finds what would stop the destroy before the cluster is asked.
+func (d *destroying) check(context.Context) error {
+	err := notEmpty(d.args)
+	if err == nil && !d.yes {
+		_, err = terminal(d.world, "Delete the lab?", "--yes")
 	}
-	if !f.yes {
-		if _, err := terminal(world, "Delete the lab?", "--yes"); err != nil {
-			return err
-		}
+	return err
+}
+
+func (d *destroying) find(ctx context.Context) (err error) {
+	d.client, d.lab, err = d.labRef.find(ctx, d.world, d.args)
+	return err
+}
+
+func (d *destroying) ask(ctx context.Context) error {
+	if d.yes {
+		return nil
 	}
-	client, found, err := f.find(ctx, world, args)
-	if err != nil {
-		return err
-	}
-	if !f.yes {
-		if err := confirm(ctx, world, deleteQuestion(found, client.Context), "--yes"); err != nil {
-			return err
-		}
-	}
-	if f.timeout > 0 {
+	return confirm(ctx, d.world, deleteQuestion(d.lab, d.client.Context), "--yes")
+}
+
+// delete deletes the lab and reports how many objects that were.
+func (d *destroying) delete(ctx context.Context) error {
+	if d.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		ctx, cancel = context.WithTimeout(ctx, d.timeout)
 		defer cancel()
 	}
 	began := time.Now()
 	removed := 0
-	err = client.Destroy(ctx, found.Namespace, found.Name, cluster.DestroyOptions{
-		KeepData: f.keepData, Graceful: f.graceful, Wait: f.wait,
-		Waiting: func(holder string) { claimedBy(world, holder) },
+	err := d.client.Destroy(ctx, d.lab.Namespace, d.lab.Name, cluster.DestroyOptions{
+		KeepData: d.keepData, Graceful: d.graceful, Wait: d.wait,
+		Waiting: func(holder string) { claimedBy(d.world, holder) },
+		Step:    announce(d.world),
 		Tell: func(c cluster.Change) {
 			switch {
 			case c.Err != nil:
 			case c.Action == "deleted":
 				removed++
 			default:
-				fmt.Fprintf(world.Err, "%s %s\n", c.Action, c.Object)
+				fmt.Fprintf(d.world.Err, "%s %s\n", c.Action, c.Object)
 			}
 		},
 	})
 	if err != nil {
 		return fail(err)
 	}
-	fmt.Fprintf(world.Err, "lab %s: %d objects deleted (%.1f s)\n", found.Name, removed, time.Since(began).Seconds())
+	fmt.Fprintf(d.world.Err, "lab %s: %d objects deleted (%.1f s)\n", d.lab.Name, removed, time.Since(began).Seconds())
 	return nil
 }
 

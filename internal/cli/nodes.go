@@ -86,86 +86,120 @@ func deployments(nodes []cluster.Node) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// lifecycle is restart, stop and start: they differ in one call.
+// lifecycle is restart, stop or start of nodes: they differ in what they do to a
+// Deployment, and in what they wait for.
 type lifecycle struct {
 	nodeRef
 	wait    bool
 	timeout time.Duration
+
+	world IO
+	// verb names the step that changes the Deployments.
+	verb string
+	act  func(context.Context, *cluster.Client, cluster.Found, string) error
+	// stop: the nodes have no Pod afterwards.
+	stop bool
+
+	names  []string
+	client *cluster.Client
+	found  cluster.Found
+	pods   []string // names of Deployments
 }
 
-func newLifecycle(world IO, use, short, long string, act func(context.Context, *cluster.Client, cluster.Found, string) error, stop bool) *cobra.Command {
-	f := &lifecycle{}
+func (f *lifecycle) command(use, short, long string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " NODE...", Short: short, Long: long,
 		Example: fmt.Sprintf("  c9s %[1]s R1\n  c9s %[1]s R1 R2 --lab mylab", use),
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			client, found, nodes, err := f.find(ctx, world)
-			if err != nil {
-				return err
-			}
-			chosen, err := cluster.Select(nodes, args)
-			if err != nil {
-				return fail(err)
-			}
-			pods := deployments(chosen)
-			for _, name := range pods {
-				if err := act(ctx, client, found, name); err != nil {
-					return fail(err)
-				}
-			}
-			return f.await(ctx, world, client, found, pods, stop)
+			f.names = args
+			return cluster.RunSteps(cmd.Context(), announce(f.world), f.steps())
 		},
 	}
-	f.add(cmd, world, "t")
+	f.add(cmd, f.world, "t")
 	cmd.Flags().BoolVar(&f.wait, "wait", true, "wait until the nodes have restarted, started or stopped")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit")
 	return cmd
 }
 
-func (f *lifecycle) await(ctx context.Context, world IO, client *cluster.Client, found cluster.Found, pods []string, stop bool) error {
-	if !f.wait {
-		return nil
+// steps returns what the command does, in order.
+func (f *lifecycle) steps() []cluster.Step {
+	steps := []cluster.Step{
+		{Name: "find the nodes", Run: f.choose},
+		{Name: f.verb, Run: f.change},
 	}
+	switch {
+	case !f.wait:
+	case f.stop:
+		steps = append(steps, cluster.Step{Name: "wait until the nodes have stopped", Run: f.awaitStopped})
+	default:
+		steps = append(steps, cluster.Step{Name: "wait until the nodes are ready", Run: f.awaitReady})
+	}
+	return steps
+}
+
+func (f *lifecycle) choose(ctx context.Context) (err error) {
+	var nodes []cluster.Node
+	if f.client, f.found, nodes, err = f.find(ctx, f.world); err != nil {
+		return err
+	}
+	chosen, err := cluster.Select(nodes, f.names)
+	f.pods = deployments(chosen)
+	return fail(err)
+}
+
+func (f *lifecycle) change(ctx context.Context) error {
+	for _, name := range f.pods {
+		if err := f.act(ctx, f.client, f.found, name); err != nil {
+			return fail(err)
+		}
+	}
+	return nil
+}
+
+func (f *lifecycle) awaitStopped(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	if stop {
-		for _, name := range pods {
-			if err := client.WaitNoPod(ctx, found.Namespace, name); err != nil {
-				return fail(err)
-			}
-			fmt.Fprintf(world.Err, "%s: %s\n", name, status.StateStopped)
+	for _, name := range f.pods {
+		if err := f.client.WaitNoPod(ctx, f.found.Namespace, name); err != nil {
+			return fail(err)
 		}
-		return nil
+		fmt.Fprintf(f.world.Err, "%s: %s\n", name, status.StateStopped)
 	}
+	return nil
+}
+
+func (f *lifecycle) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
 	began := time.Now()
-	if err := client.WaitPods(ctx, found.Namespace, found.Name, pods); err != nil {
+	if err := f.client.WaitPods(ctx, f.found.Namespace, f.found.Name, f.pods); err != nil {
 		return fail(err)
 	}
-	fmt.Fprintf(world.Err, "%s: %s (%.1f s)\n", strings.Join(pods, ", "), status.StateReady, time.Since(began).Seconds())
+	fmt.Fprintf(f.world.Err, "%s: %s (%.1f s)\n", strings.Join(f.pods, ", "), status.StateReady, time.Since(began).Seconds())
 	return nil
 }
 
 func newRestart(world IO) *cobra.Command {
-	return newLifecycle(world, "restart", "Restart nodes",
-		"Restart replaces the Pods of nodes. Addresses and data on claims stay the same.",
-		func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
-			return c.RestartRunning(ctx, l.Namespace, name)
-		}, false)
+	f := &lifecycle{world: world, verb: "replace the Pods", act: func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
+		return c.RestartRunning(ctx, l.Namespace, name)
+	}}
+	return f.command("restart", "Restart nodes", "Restart replaces the Pods of nodes. Addresses and data on claims stay the same.")
 }
 
 func newStop(world IO) *cobra.Command {
-	return newLifecycle(world, "stop", "Stop nodes until they are started again",
-		"Stop deletes the Pods of nodes and leaves everything else. Their neighbours see the\nlinks go down. To bring the nodes back, use start or deploy.",
-		func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
-			return c.Scale(ctx, l.Namespace, name, 0)
-		}, true)
+	f := &lifecycle{world: world, verb: "delete the Pods", act: scale(0), stop: true}
+	return f.command("stop", "Stop nodes until they are started again",
+		"Stop deletes the Pods of nodes and leaves everything else. Their neighbours see the\nlinks go down. To bring the nodes back, use start or deploy.")
 }
 
 func newStart(world IO) *cobra.Command {
-	return newLifecycle(world, "start", "Start nodes that were stopped", "Start starts nodes that were stopped.",
-		func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
-			return c.Scale(ctx, l.Namespace, name, 1)
-		}, false)
+	f := &lifecycle{world: world, verb: "create the Pods", act: scale(1)}
+	return f.command("start", "Start nodes that were stopped", "Start starts nodes that were stopped.")
+}
+
+func scale(replicas int) func(context.Context, *cluster.Client, cluster.Found, string) error {
+	return func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
+		return c.Scale(ctx, l.Namespace, name, replicas)
+	}
 }

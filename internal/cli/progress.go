@@ -88,6 +88,14 @@ func (p *progress) lab(name, namespace, context string) {
 	fmt.Fprintf(p.world.Err, "lab %s in namespace %s%s\n", show.Cell(name), namespace, where)
 }
 
+// announce prints the names of steps on a terminal.
+func announce(world IO) func(step string) {
+	if !show.Terminal(world.Err) {
+		return nil
+	}
+	return func(step string) { fmt.Fprintf(world.Err, "  %s\n", step) }
+}
+
 // step reports that a step of the deploy starts.
 func (p *progress) step(name string) {
 	if p.json {

@@ -32,6 +32,8 @@ type DestroyOptions struct {
 	// Wait waits until everything has been deleted.
 	Wait bool
 	Tell func(Change)
+	// Step is called with the name of each step before it runs.
+	Step func(name string)
 	// Waiting is called if another client may be changing the lab (Claim).
 	Waiting func(holder string)
 }
@@ -73,6 +75,14 @@ type destruction struct {
 	// patience is how long to wait without progress.
 	patience time.Duration
 	DestroyOptions
+
+	// claimed is the context of the claim, which release gives up.
+	claimed context.Context
+	release func()
+	// whole: the namespace is being deleted, and with it the rest of the lab.
+	whole bool
+	// stuck is what could not be deleted. The rest is deleted nevertheless.
+	stuck error
 }
 
 // Destroy deletes the objects of a lab, no matter how they were applied, and its namespace
@@ -94,42 +104,87 @@ func (c *Client) Destroy(ctx context.Context, namespace, lab string, o DestroyOp
 	return ClaimLost(claimed, d.run(ctx, claimed, claim.Release))
 }
 
-// run destroys in the context of the claim. The claim is released once the namespace is
-// being deleted, which deletes the Lease.
+// run runs the steps. The claim ends with a deleted namespace, since that deletes the
+// Lease; all steps before that end with the claim.
 func (d *destruction) run(ctx, claimed context.Context, release func()) error {
-	if err := d.remove(claimed, running); err != nil {
+	d.claimed, d.release = claimed, release
+	if err := RunSteps(ctx, d.Step, d.steps()); err != nil {
 		return err
 	}
-	if _, err := d.client.DropInventory(claimed, d.lab); err != nil {
-		return err
+	return d.stuck
+}
+
+// steps returns what destroy does, in order.
+func (d *destruction) steps() []Step {
+	steps := []Step{
+		{"delete Deployments and Pods", d.removeRunning},
+		{"delete the namespace", d.removeNamespace},
 	}
-	// Kubernetes waits five seconds before it looks at the contents of a terminating namespace,
-	// which gives the Pods time to stop.
-	whole := false
-	if !d.KeepData {
-		var err error
-		if whole, err = d.removeNamespace(claimed); err != nil {
-			return err
-		}
-	}
-	if whole {
-		release()
-	} else {
-		ctx = claimed
-	}
-	var stuck error
 	if d.Wait {
-		if stuck = d.podsGone(ctx); ctx.Err() != nil {
-			return stuck
-		}
+		steps = append(steps, Step{"wait until the Pods have stopped", d.awaitPods})
 	}
-	switch {
-	case !whole:
-		return errors.Join(stuck, d.remove(ctx, belongings), d.restoreLevel(ctx))
-	case d.Wait && stuck == nil:
-		return d.namespaceGone(ctx)
+	steps = append(steps, Step{"delete all other objects", d.removeBelongings})
+	if d.Wait {
+		steps = append(steps, Step{"wait until the namespace is deleted", d.awaitNamespace})
 	}
-	return stuck
+	return steps
+}
+
+// removeRunning deletes what runs, and the inventory of older versions.
+func (d *destruction) removeRunning(context.Context) error {
+	if err := d.remove(d.claimed, running); err != nil {
+		return err
+	}
+	_, err := d.client.DropInventory(d.claimed, d.lab)
+	return err
+}
+
+// removeNamespace deletes the namespace if it is the lab's alone. Kubernetes waits five
+// seconds before it looks at the contents of a terminating namespace, which gives the Pods
+// time to stop.
+func (d *destruction) removeNamespace(context.Context) (err error) {
+	if d.KeepData {
+		return nil
+	}
+	if d.whole, err = d.deleteNamespace(d.claimed); d.whole {
+		d.release()
+	}
+	return err
+}
+
+// context returns the context of what follows the deletion of the namespace.
+func (d *destruction) context(ctx context.Context) context.Context {
+	if d.whole {
+		return ctx
+	}
+	return d.claimed
+}
+
+// awaitPods waits for the Pods. Pods that do not stop are reported at the end.
+func (d *destruction) awaitPods(ctx context.Context) error {
+	ctx = d.context(ctx)
+	d.stuck = d.podsGone(ctx)
+	if ctx.Err() != nil {
+		return d.stuck
+	}
+	return nil
+}
+
+// removeBelongings deletes what the namespace does not take with it.
+func (d *destruction) removeBelongings(ctx context.Context) error {
+	if d.whole {
+		return nil
+	}
+	ctx = d.context(ctx)
+	d.stuck = errors.Join(d.stuck, d.remove(ctx, belongings), d.restoreLevel(ctx))
+	return nil
+}
+
+func (d *destruction) awaitNamespace(ctx context.Context) error {
+	if !d.whole || d.stuck != nil {
+		return nil
+	}
+	return d.namespaceGone(ctx)
 }
 
 // restoreLevel restores the Pod Security level of the namespace from before the deploy.
@@ -296,9 +351,9 @@ func (d *destruction) lost(ctx context.Context) error {
 	return fmt.Errorf("some Pods do not stop, for example on a worker that does not answer: %s; they are deleted when the worker returns or is removed (kubectl delete node), or at once with kubectl delete pod -n %s --force", strings.Join(names, ", "), d.lab.Namespace)
 }
 
-// removeNamespace deletes the namespace, and with it the rest of the lab,
+// deleteNamespace deletes the namespace, and with it the rest of the lab,
 // if deploy created it and it contains nothing else. It reports whether it did.
-func (d *destruction) removeNamespace(ctx context.Context) (bool, error) {
+func (d *destruction) deleteNamespace(ctx context.Context) (bool, error) {
 	namespaces := d.client.Typed.CoreV1().Namespaces()
 	ns, err := namespaces.Get(ctx, d.lab.Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {

@@ -350,3 +350,26 @@ func TestRemoveAll(t *testing.T) {
 		t.Errorf("told of %d of %d", len(d.told), len(going))
 	}
 }
+
+// Each step is announced before it runs, and only those that the options ask for.
+func TestDestroySteps(t *testing.T) {
+	for _, wait := range []bool{true, false} {
+		d := newDestroyed(t, DestroyOptions{}, labIn("mine")...)
+		var steps []string
+		d.Wait, d.Step = wait, func(name string) { steps = append(steps, name) }
+		released := false
+		if err := d.run(t.Context(), t.Context(), func() { released = true }); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"delete Deployments and Pods", "delete the namespace", "wait until the Pods have stopped", "delete all other objects", "wait until the namespace is deleted"}
+		if !wait {
+			want = slices.DeleteFunc(want, func(s string) bool { return strings.HasPrefix(s, "wait") })
+		}
+		if !slices.Equal(steps, want) {
+			t.Errorf("wait %v: %q, want %q", wait, steps, want)
+		}
+		if !released {
+			t.Error("the claim is held although the namespace is being deleted")
+		}
+	}
+}
