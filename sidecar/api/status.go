@@ -19,7 +19,7 @@ const QueryWait = "wait"
 
 // QuerySince is the Tag of the Status that the client of PathStatus has: the answer is
 // held until there is another one, for HoldStatus at most. A byte of white space every
-// BeatStatus tells that there is none yet; "null" is the answer at the end.
+// BeatStatus tells that there is none yet.
 const QuerySince = "since"
 
 // The times of a held answer.

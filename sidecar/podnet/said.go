@@ -68,12 +68,9 @@ func (s *sidecar) holdStatus(w http.ResponseWriter, r *http.Request) {
 		if err := control.SetWriteDeadline(time.Now().Add(5 * time.Second)); err != nil {
 			return
 		}
-		if now := s.status(); now.Tag() != since {
+		// In the end there is at least what changes all the time.
+		if now := s.status(); now.Tag() != since || time.Since(began) > api.HoldStatus {
 			_ = json.NewEncoder(w).Encode(now)
-			return
-		}
-		if time.Since(began) > api.HoldStatus {
-			_, _ = io.WriteString(w, "null\n")
 			return
 		}
 		if time.Since(beat) > api.BeatStatus-lookEvery/2 {

@@ -58,7 +58,7 @@ func TestCost(t *testing.T) {
 	}
 
 	// A lab at rest costs nothing: only leases are renewed.
-	time.Sleep(10 * time.Second)
+	time.Sleep(40 * time.Second)
 	quiet := ownWrites(t, c)
 	time.Sleep(time.Minute)
 	if n := ownWrites(t, c) - quiet; n > 0 {

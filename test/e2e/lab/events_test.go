@@ -145,9 +145,9 @@ func (l *lab) event(t *testing.T, rng *rand.Rand) string {
 		return "device " + n.Name + " killed"
 	}
 	// A device that ends meanwhile is an event too.
-	ports, _ := l.in(t.Context(), n.Name, "sh", "-c", "ls /sys/class/net | grep '^eth[1-9]'")
+	ports, err := l.in(t.Context(), n.Name, "sh", "-c", "ls /sys/class/net | grep '^eth[1-9]'")
 	names := strings.Fields(ports)
-	if len(names) == 0 {
+	if err != nil || len(names) == 0 {
 		return n.Name + " has no links"
 	}
 	name := names[rng.IntN(len(names))]
