@@ -25,7 +25,10 @@ type Claim[V comparable] struct {
 	// HasPrefer reports whether there is one.
 	Prefer    V
 	HasPrefer bool
-	Pos       diag.Pos
+	// Within, if it is not 0, allows the first so many values of the pool only, unless
+	// the owner had another one before.
+	Within uint64
+	Pos    diag.Pos
 }
 
 // Pool is a numbered range of values.
@@ -172,14 +175,18 @@ func holdBack[V comparable](p Pool[V], previous map[string]V, owners map[string]
 // free finds the first free value from the claim's first choice on.
 func free[V comparable](p Pool[V], c Claim[V], taken map[uint64]string) (uint64, bool) {
 	sum := sha256.Sum256([]byte(p.Name + "\x00" + c.Owner))
-	first := binary.BigEndian.Uint64(sum[:8]) % p.Size
+	size := p.Size
+	if c.Within > 0 {
+		size = min(size, c.Within)
+	}
+	first := binary.BigEndian.Uint64(sum[:8]) % size
 	if c.HasPrefer {
-		if i, ok := p.Index(c.Prefer); ok && i < p.Size {
+		if i, ok := p.Index(c.Prefer); ok && i < size {
 			first = i
 		}
 	}
-	for n := range p.Size {
-		i := (first + n) % p.Size
+	for n := range size {
+		i := (first + n) % size
 		if _, used := taken[i]; !used {
 			return i, true
 		}

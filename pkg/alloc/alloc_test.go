@@ -143,3 +143,26 @@ func TestMACs(t *testing.T) {
 		t.Error("text is taken for a MAC address")
 	}
 }
+
+// TestWithin: some owners can have the first values of a pool only, but keep what they
+// had before.
+func TestWithin(t *testing.T) {
+	claims := names(250)
+	for i := range 100 {
+		claims[i].Within = 100
+	}
+	r := allocate(t, Numbers("n", 1, 1000), claims, map[string]uint32{"node7": 900}, false)
+	if v := r.Values["node7"]; v != 900 {
+		t.Errorf("node7 had 900 and got %d", v)
+	}
+	for _, c := range claims[:100] {
+		if v := r.Values[c.Owner]; c.Owner != "node7" && v > 100 {
+			t.Errorf("%s got %d", c.Owner, v)
+		}
+	}
+	var diags diag.List
+	Allocate(Numbers("n", 1, 1000), append(claims[:100:100], Claim[uint32]{Owner: "more", Within: 100}), nil, false, &diags)
+	if n, _ := diags.Count(); n != 1 {
+		t.Errorf("101 claims of 100 values: %v", diags.All())
+	}
+}

@@ -83,14 +83,21 @@ func take[V comparable](c *compiler, name string, p alloc.Pool[V], claims []allo
 func decimal(v uint32) string { return strconv.FormatUint(uint64(v), 10) }
 
 func (c *compiler) allocateIndexes() {
-	claims := make([]alloc.Claim[uint32], 0, len(c.order))
-	for _, n := range c.order {
-		claims = append(claims, alloc.Claim[uint32]{Owner: n.Name, Pos: n.Pos})
-	}
-	last := uint32(1022) // what IOL takes for its pid, in a lab of any usual size
+	last := uint32(1022)
 	for int(last) < 2*len(c.order) {
 		last = last*4 + 3
 	}
+	var claims, limited []alloc.Claim[uint32]
+	for _, n := range c.order {
+		claim := alloc.Claim[uint32]{Owner: n.Name, Pos: n.Pos}
+		if n.kind != nil && n.kind.Indexes > 0 && n.kind.Indexes < int(last) {
+			claim.Within = uint64(n.kind.Indexes)
+			limited = append(limited, claim)
+			continue
+		}
+		claims = append(claims, claim)
+	}
+	claims = append(limited, claims...) // first those that cannot have every index
 	for owner, v := range take(c, poolIndex, alloc.Numbers("node indexes", 1, last), claims, parseNumber, decimal) {
 		c.nodes[owner].Index = int(v)
 	}

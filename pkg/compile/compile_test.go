@@ -3,6 +3,7 @@ package compile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -534,5 +535,29 @@ func TestSharedFiles(t *testing.T) {
 		if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s:\n got %q\nwant %q", tt.nodes, got, tt.want)
 		}
+	}
+}
+
+// TestLimitedIndexes: an IOL's application id, which is made from its index, is its own,
+// however many other nodes there are.
+func TestLimitedIndexes(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("name: t\nmgmt: {ipv4-subnet: 172.20.0.0/16}\ntopology:\n  nodes:\n")
+	for i := range 900 {
+		kind := "linux"
+		if i%5 == 0 {
+			kind = "cisco_iol"
+		}
+		fmt.Fprintf(&text, "    n%d: {kind: %s, image: i}\n", i, kind)
+	}
+	larger := false
+	for _, n := range compileClean(t, text.String(), nil, Options{}).Nodes {
+		if n.Kind == "cisco_iol" && n.Index > 1022 {
+			t.Errorf("%s has index %d", n.Name, n.Index)
+		}
+		larger = larger || n.Index > 1022
+	}
+	if !larger {
+		t.Error("no node has an index over 1022")
 	}
 }

@@ -35,9 +35,9 @@ const AnnotationSynced = "c9s.dev/synced"
 // How often the controller writes at most: the time between two writes, and the budget.
 // What the budget has no room for is written, as it is by then, when there is room.
 const (
-	statusEvery    = 2 * time.Second
-	statusBurst    = 60
-	statusRefill   = 30 * time.Second
+	statusEvery  = 2 * time.Second
+	statusBurst  = 60
+	statusRefill = 30 * time.Second
 	// settleAfter is when figures that were measured while the lab changed are replaced by
 	// those of a lab at rest.
 	settleAfter    = api.HoldStatus + 5*time.Second
@@ -56,12 +56,12 @@ type publisher struct {
 	statusWritten time.Time
 	// figures are the round-trip times as they were written, by the links' ids; changed is
 	// when the state was written, and settled that figures of the lab at rest are.
-	figures map[lab.WireID]float64
-	changed time.Time
-	settled bool
-	addresses     map[string][]netip.Addr
-	written       time.Time
-	events        *eventWriter
+	figures   map[lab.WireID]float64
+	changed   time.Time
+	settled   bool
+	addresses map[string][]netip.Addr
+	written   time.Time
+	events    *eventWriter
 
 	statusBudget, addressesBudget *budget
 	// later is called where something is to be published later.

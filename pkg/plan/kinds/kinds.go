@@ -60,6 +60,8 @@ type Kind struct {
 	// can tell: "steps" (those of the kind), "startup" (the configuration of a node
 	// that gives none).
 	Decides []string `yaml:"decides" json:"decides,omitempty"`
+	// Indexes is how many indexes of nodes the device can tell apart, 0 for any number.
+	Indexes int `yaml:"indexes" json:"indexes,omitempty"`
 	// Behaviour names the Go code of pkg/plan that completes the plan.
 	Behaviour string `yaml:"behaviour" json:"behaviour,omitempty"`
 	// MgmtInterface is the device's name of its management interface, for
