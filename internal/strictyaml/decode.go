@@ -35,6 +35,8 @@ type Decoder struct {
 	// Top is where the keys at the top of the file are, for messages. AllKeys says how to
 	// list the keys of a type with many.
 	Top, AllKeys string
+	// AnyText: a text may be written as a number or as true and false.
+	AnyText bool
 	// Hint, if not nil, returns a hint for an unknown key, or "".
 	Hint func(key, path string) string
 	// Seen, if not nil, is called with each key of a struct.
@@ -263,10 +265,15 @@ func (d *Decoder) decodeScalar(n *yaml.Node, v reflect.Value, path string) {
 	want, tags := WantNumber, []string{"!!int", "!!float"}
 	switch v.Kind() {
 	case reflect.String:
+		if d.AnyText {
+			text, _ := d.Text(n, path)
+			v.SetString(text)
+			return
+		}
 		want, tags = WantText, []string{"!!str"}
 	case reflect.Bool:
 		want, tags = WantBool, []string{"!!bool"}
-	case reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint16, reflect.Uint32:
 		want, tags = WantInt, []string{"!!int"}
 	}
 	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.Tag) || n.Decode(v.Addr().Interface()) != nil {

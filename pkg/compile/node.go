@@ -96,8 +96,7 @@ func (c *compiler) resolveKind(n *node) {
 	n.kind = k
 	n.Kind = k.Name
 	n.RootNamespace = k.RootNamespace
-	if k.Refused != "" {
-		c.diags.Errorf(kinds.CodeRefused, pos, k.RefusedHint, "kind %q of node %q cannot run in a Pod: %s", n.res.kind, n.Name, k.Refused)
+	if k.Reject(c.diags, pos, n.res.kind, n.Name) {
 		return
 	}
 	n.known = true

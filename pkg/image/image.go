@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/c9s-lab/c9s/internal/cachefile"
+	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -242,7 +242,7 @@ func (r *Resolver) keep(ref name.Reference, info Info) error {
 	if err != nil {
 		return err
 	}
-	return cachefile.Write(file, data)
+	return atomicfile.Write(file, data, 0o600, 0o700)
 }
 
 // explain puts a registry's error into a user's words.

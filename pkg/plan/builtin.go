@@ -64,9 +64,7 @@ func (b *Builtin) draft(ctx context.Context, l *lab.Lab, n *lab.Node) (*draft, e
 		d.problems.Errorf(kinds.CodeUnknown, n.Pos, "c9s kinds lists what there is; --kinds DIR adds to it",
 			"node %q: kind %q is not in the catalogue", n.Name, n.Kind)
 		return d, nil
-	case kind.Refused != "":
-		d.problems.Errorf(kinds.CodeRefused, n.Pos, kind.RefusedHint, "node %q: kind %s cannot run in a Pod: %s",
-			n.Name, kind.Name, kind.Refused)
+	case kind.Reject(&d.problems, n.Pos, n.WrittenKind, n.Name):
 		return d, nil
 	}
 	d.kind = kind

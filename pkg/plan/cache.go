@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/c9s-lab/c9s/internal/cachefile"
+	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
@@ -86,7 +86,7 @@ func writePlan(file string, p *Plan) error {
 	if err != nil {
 		return err
 	}
-	return cachefile.Write(file, data)
+	return atomicfile.Write(file, data, 0o600, 0o700)
 }
 
 // helloFile is where Hooks keeps what its program says of itself.
@@ -115,6 +115,6 @@ func writeHello(file string, hello *Response) {
 		return
 	}
 	if data, err := json.Marshal(hello); err == nil {
-		_ = cachefile.Write(file, data) // it is asked again without
+		_ = atomicfile.Write(file, data, 0o600, 0o700) // it is asked again without
 	}
 }

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"path"
 	"regexp"
@@ -10,11 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hellt/envsubst/parse"
-
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
 // startup stages the startup-config by the kind's rule.
@@ -200,20 +198,13 @@ func (d *draft) render(text string) (string, bool) {
 	return out, true
 }
 
-// expandEnv replaces $X and ${X} where X is set and not empty, and ${X:-d} and
-// ${X:=d} by d where it is not; $$ becomes $. What is not set stays, ${X} as $X.
-func expandEnv(text string, env map[string]string) (out string, err error) {
-	// The parser panics on some malformed references.
-	defer func() {
-		if recover() != nil {
-			out, err = "", errors.New("a ${...} reference is malformed")
-		}
-	}()
+// expandEnv expands variables as in a topology.
+func expandEnv(text string, env map[string]string) (string, error) {
 	list := make([]string, 0, len(env))
 	for _, k := range slices.Sorted(maps.Keys(env)) {
 		list = append(list, k+"="+env[k])
 	}
-	return parse.New("startup-config", list, &parse.Restrictions{NoDigit: true, NoReplace: true}).Parse(text)
+	return topology.ExpandEnv(text, list)
 }
 
 // templateProblem reports a configuration that cannot be rendered, at the node.

@@ -1,15 +1,13 @@
 package execute
 
 import (
-	"crypto/rand"
 	"encoding/json"
-	"errors"
-	"os"
-	"path/filepath"
+	"io"
 	"slices"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
@@ -103,32 +101,12 @@ func (rec *recorder) write() {
 	}
 }
 
-// report replaces a file in a folder that every user of the device can write, whose
-// links and files are not to be followed, opened or written: the new file has a name
-// that nobody can foresee, and did not exist before.
+// report replaces a file in a folder that every user of the device can write.
 func report(file string, data []byte) error {
-	root, err := os.OpenRoot(filepath.Dir(file))
-	if err != nil {
+	return atomicfile.Copy(file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	defer root.Close()
-	temporary := "." + filepath.Base(file) + "-" + rand.Text()
-	out, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(data)
-	err = errors.Join(err, out.Close())
-	if err == nil {
-		if info, err := root.Lstat(filepath.Base(file)); err == nil && info.IsDir() {
-			_ = root.Remove(filepath.Base(file))
-		}
-		err = root.Rename(temporary, filepath.Base(file))
-	}
-	if err != nil {
-		_ = root.Remove(temporary)
-	}
-	return err
+	})
 }
 
 // tail keeps the end of what is written to it.

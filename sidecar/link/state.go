@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"reflect"
 
+	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
@@ -78,15 +78,10 @@ func (m *memory) save() error {
 	return nil
 }
 
-// WriteFile replaces a file in one step, so that a kill leaves the old or the
-// new one.
+// WriteFile replaces a state file of the sidecar, and creates its folder.
 func WriteFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("folder of %s: %w", path, err)
-	}
-	temp := path + ".new"
-	if err := os.WriteFile(temp, data, 0o600); err != nil {
+	if err := atomicfile.Write(path, data, 0o600, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return os.Rename(temp, path)
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
@@ -38,10 +39,7 @@ func layOutProgram(paths Paths, dir string, c contract.Container, helper string)
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(dir, contract.ProgramFile), 0o444, func(f *os.File) error {
-		_, err := f.Write(program)
-		return err
-	}); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, contract.ProgramFile), program, 0o444, 0o755); err != nil {
 		return err
 	}
 	if err := placeHelper(paths.Helper, helper, filepath.Join(dir, contract.HelperFile)); err != nil {
@@ -69,28 +67,8 @@ func placeHelper(source, copied, target string) error {
 		return err
 	}
 	defer in.Close()
-	return replace(target, 0o555, func(f *os.File) error {
-		_, err := io.Copy(f, in)
+	return atomicfile.Copy(target, 0o555, func(w io.Writer) error {
+		_, err := io.Copy(w, in)
 		return err
 	})
-}
-
-// replace writes a file beside its name and renames it.
-func replace(name string, mode os.FileMode, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".c9s-new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := f.Chmod(mode); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

@@ -27,3 +27,13 @@ var (
 func declare(code diag.Code, text, cause, remedy string) diag.Code {
 	return diag.Declare(code, diag.Explanation{Stage: diag.StagePlanning, Text: text, Cause: cause, Remedy: remedy})
 }
+
+// Reject adds a diagnostic if the kind cannot run in a Pod, and reports whether it did.
+// written is the kind as the topology's node writes it.
+func (k *Kind) Reject(problems *diag.List, pos diag.Pos, written, node string) bool {
+	if k.Refused == "" {
+		return false
+	}
+	problems.Errorf(CodeRefused, pos, k.RefusedHint, "kind %q of node %q cannot run in a Pod: %s", written, node, k.Refused)
+	return true
+}

@@ -1,20 +1,17 @@
 package kinds
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
-	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
@@ -81,7 +78,7 @@ func (l *loader) read(file string) {
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		l.yamlProblems(at, err)
+		l.problems.Add(strictyaml.SyntaxError(CodeKindFile, at.File, string(data), err))
 		return
 	}
 	if len(doc.Content) == 0 {
@@ -106,42 +103,22 @@ func (l *loader) read(file string) {
 	}
 }
 
-// check tells of unknown fields and of values of the wrong type. The built-in
-// entries, which have no base, are decoded once only, when they are resolved.
+// check reports unknown fields and values of the wrong type. The built-in entries, which
+// have no base, are decoded only once, when they are resolved.
 func (l *loader) check(s *source) bool {
-	ok := true
-	unknownFields(s.node, reflect.TypeFor[Kind](), func(key *yaml.Node) {
-		ok = false
-		l.problems.Errorf(CodeKindFile, diag.Pos{File: s.file, Line: key.Line, Column: key.Column},
-			"docs/reference/kinds.md lists the fields", "unknown field %s", key.Value)
-	})
-	if l.base == nil || !ok {
-		return ok
-	}
-	if err := s.node.Decode(&Kind{}); err != nil {
-		l.yamlProblems(diag.Pos{File: s.file}, err)
-		return false
-	}
-	return true
+	return l.base == nil || l.decode(s.file, s.node, &Kind{})
 }
 
-// yamlLine is how the YAML library tells a position in its messages.
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-
-// yamlProblems splits an error of the YAML library into one diagnostic a line.
-func (l *loader) yamlProblems(at diag.Pos, err error) {
-	lines := []string{strings.TrimPrefix(err.Error(), "yaml: ")}
-	if typeErr, ok := errors.AsType[*yaml.TypeError](err); ok {
-		lines = typeErr.Errors
+// decode reads a kind, and reports whether it could be read without problems.
+func (l *loader) decode(file string, node *yaml.Node, k *Kind) bool {
+	var problems diag.List
+	d := strictyaml.Decoder{
+		File: file, Diags: &problems, Top: "in a kind", AllKeys: "docs/reference/kinds.md lists the fields", AnyText: true,
+		Codes: strictyaml.Codes{WrongType: CodeKindFile, UnknownKey: CodeKindFile, DuplicateKey: CodeKindFile, BadValue: CodeKindFile, TooLarge: CodeKindFile},
 	}
-	for _, line := range lines {
-		pos, text := at, line
-		if m := yamlLine.FindStringSubmatch(line); m != nil {
-			pos.Line, _ = strconv.Atoi(m[1])
-			text = m[2]
-		}
-		l.problems.Errorf(CodeKindFile, pos, "docs/reference/kinds.md lists the fields", "%s", text)
-	}
+	d.Decode(node, k, "")
+	l.problems.Append(problems.All())
+	return !problems.HasErrors()
 }
 
 // catalogue resolves every entry, those of base included.
@@ -200,8 +177,7 @@ func (l *loader) resolve(s *source) *Kind {
 		return nil
 	}
 	k := &Kind{custom: l.base != nil}
-	if err := node.Decode(k); err != nil {
-		l.yamlProblems(at, err)
+	if !l.decode(s.file, node, k) {
 		return nil
 	}
 	if k.mapper, err = newMapper(k.Interfaces); err != nil {

@@ -21,7 +21,7 @@ func files(pairs ...string) fstest.MapFS {
 func TestLoadAddsAndOverrides(t *testing.T) {
 	c, problems := Load(Builtin(), files(
 		"acme.yaml", "name: acme_router\naliases: [acme]\nextends: _acme\nstartup: {default: acme.cfg}\n",
-		"_acme.yaml", "name: _acme\nextends: juniper_vmx\ncredentials: {username: root}\ncontainer:\n  env: {PASSWORD: null, ACME: '1'}\n",
+		"_acme.yaml", "name: _acme\nextends: juniper_vmx\ncredentials: {username: root}\ncontainer:\n  env: {PASSWORD: null, ACME: 1}\n",
 		"linux.yaml", "name: linux\nextends: linux\nstopSignal: SIGTERM\n",
 		"templates/acme.cfg", "hello",
 	), "kinds")
@@ -60,9 +60,9 @@ func TestLoadAddsAndOverrides(t *testing.T) {
 
 func TestLoadTellsProblems(t *testing.T) {
 	for _, tt := range []struct{ name, file, want string }{
-		{"unknown field", "name: a\ndescription: x\ncontainer:\n  enw: {}\n", "kinds/a.yaml:4:3: error: unknown field enw"},
-		{"wrong type", "name: a\nvm: perhaps\n", "kinds/a.yaml:2: error: cannot unmarshal"},
-		{"syntax", "name: a\n  b: c\n", "kinds/a.yaml:2: error: "},
+		{"unknown field", "name: a\ndescription: x\ncontainer:\n  enw: {}\n", "kinds/a.yaml:4:3: error: unknown key \"enw\" in container"},
+		{"wrong type", "name: a\nvm: perhaps\n", "kinds/a.yaml:2:5: error: vm must be true or false, not the text \"perhaps\""},
+		{"syntax", "name: a\n  b: c\n", "kinds/a.yaml:2:3: error: mapping values are not allowed"},
 		{"no name", "description: x\n", "kinds/a.yaml:1:1: error: the kind has no name"},
 		{"empty", "", "kinds/a.yaml: error: the file holds no kind"},
 		{"absent parent", "name: a\nextends: nothing\n", "kinds/a.yaml:1:1: error: extends nothing, which is not in the catalogue"},
