@@ -248,7 +248,7 @@ func age(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return duration.HumanDuration(time.Since(t))
+	return duration.HumanDuration(max(0, time.Since(t))) // this machine's clock may be behind
 }
 
 func rtt(ms float64) string {

@@ -68,7 +68,8 @@ type Node struct {
 	IPv6     netip.Addr `json:"ipv6,omitzero"`
 	// Exposed is the address for people outside: the load balancer's, or the
 	// Service's own.
-	Exposed string    `json:"exposed,omitempty"`
+	Exposed string `json:"exposed,omitempty"`
+	// Started is when the Pod came to its worker, by the control plane's clock.
 	Started time.Time `json:"started,omitzero"`
 	// Age is how old the sidecar's last answer is, in seconds; not set for a node whose
 	// sidecar has not answered.
@@ -229,7 +230,7 @@ func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.P
 		out.Kind = pod.Labels[contract.LabelKind]
 	}
 	if pod.Status.StartTime != nil {
-		out.Started = pod.Status.StartTime.Time
+		out.Started = placed(pod)
 	}
 	var containers map[string][]string
 	_ = json.Unmarshal([]byte(pod.Annotations[contract.AnnotationContainers]), &containers)

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -35,8 +34,6 @@ func nodeService(name, node, id, kind string) *corev1.Service {
 func TestCompute(t *testing.T) {
 	r1, old := readyPod("r1", "R1"), readyPod("r1", "R1")
 	old.Name, old.DeletionTimestamp = "r1-0", new(metav1.Now())
-	started := metav1.NewTime(time.Unix(1, 0))
-	r1.Status.StartTime = &started
 	balanced := nodeService("r1", "R1", "r1", "frr")
 	balanced.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.9"}}
 	got := Compute(Facts{
@@ -52,7 +49,7 @@ func TestCompute(t *testing.T) {
 	want := []Node{
 		{
 			Name: "R1", Kind: "frr", Image: "frr:1", State: StateReady, Worker: "n1", Pod: "r1", PodName: "r1-1", Exposed: "192.0.2.9",
-			IPv4: netip.MustParseAddr("172.20.20.2"), Started: started.Time, Source: "topo.clab.yml:7", Age: new(0.0),
+			IPv4: netip.MustParseAddr("172.20.20.2"), Started: created, Source: "topo.clab.yml:7", Age: new(0.0),
 			Commands: []Command{{Step: 2, ExitCode: 2, Output: "no such file"}, {Step: 3, Running: true}, {Step: 4, Command: "hostname", User: true, Output: "R1"}},
 		},
 		{Name: "R2", Pod: "r2", State: StatePending},

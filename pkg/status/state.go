@@ -137,6 +137,15 @@ func lastExit(pod *corev1.Pod) time.Time {
 	return last
 }
 
+// placed is when a Pod came to its worker. The control plane's clock counts: the worker's
+// may be off, and the Pod's StartTime with it.
+func placed(pod *corev1.Pod) time.Time {
+	if c := condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+		return c.LastTransitionTime.Time
+	}
+	return pod.CreationTimestamp.Time
+}
+
 func condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == t {
@@ -217,6 +226,11 @@ func wasReady(pod *corev1.Pod) bool {
 	ready := condition(pod, corev1.PodReady)
 	if ready == nil || ready.Status == corev1.ConditionTrue || ready.LastTransitionTime.IsZero() {
 		return false
+	}
+	// If a worker is lost, the control plane changes only Ready, by its own clock; the
+	// other times are the worker's.
+	if c := condition(pod, corev1.ContainersReady); c != nil && c.Status == corev1.ConditionTrue {
+		return true
 	}
 	changed := ready.LastTransitionTime
 	if c := condition(pod, corev1.PodInitialized); c != nil && c.Status == corev1.ConditionTrue && c.LastTransitionTime.Before(&changed) {
@@ -314,7 +328,7 @@ func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
 	case e.Reason != "FailedMount":
 	case mentions(e.Message, []string{"timed out", "deadline exceeded"}):
 		p.Doubtful = true // a volume on its way
-	case e.LastTimestamp.Sub(pod.CreationTimestamp.Time) > mountPatience:
+	case pod.Status.StartTime != nil && e.LastTimestamp.Sub(pod.Status.StartTime.Time) > mountPatience: // both by the worker's clock
 		p.State, p.Certain = StateFailed, true
 	}
 }

@@ -80,6 +80,7 @@ var created = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // onWorker is a Pod that has a worker.
 func onWorker(changes ...podChange) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "r1-1", CreationTimestamp: metav1.NewTime(created)}, Spec: corev1.PodSpec{NodeName: "n1"}}
+	p.Status.StartTime = new(metav1.NewTime(created))
 	for _, c := range changes {
 		c(p)
 	}
