@@ -18,7 +18,7 @@ import (
 )
 
 // hostile is text that a terminal would obey, and that would break a table.
-const hostile = "x\x1b[2J\x1b]0;owned\a\u009b31m\u202e\r\ny\tz"
+const hostile = "x\x1b[2J\x1b]0;owned\a\u009b31m\u202e\ty\r\nz\n"
 
 // obeys fails the test where a terminal would obey something of text.
 func obeys(t *testing.T, what, text string) {
@@ -114,6 +114,9 @@ func TestTerminalsObeyNothing(t *testing.T) {
 		if got, want := strings.Count(bad.String(), "\n"), strings.Count(good.String(), "\n"); got != want {
 			t.Errorf("%s: %d lines, want %d:\n%s", name, got, want, bad.String())
 		}
+		if got, want := strings.Count(bad.String(), "\t"), strings.Count(good.String(), "\t"); got != want {
+			t.Errorf("%s: %d tabs, want %d:\n%s", name, got, want, bad.String())
+		}
 	}
 }
 
@@ -148,9 +151,9 @@ func TestCommandsPrintNothingThatATerminalObeys(t *testing.T) {
 			if out.Len()+errs.Len() == 0 {
 				t.Errorf("%q prints nothing", args)
 			}
-			for line := range strings.Lines(errs.String()) {
+			for line := range strings.Lines(out.String() + errs.String()) {
 				if strings.HasPrefix(line, "second line") {
-					t.Errorf("%q: a name begins a line of its own:\n%s", args, errs.String())
+					t.Errorf("%q: a name begins a line of its own:\n%s%s", args, out.String(), errs.String())
 				}
 			}
 		}

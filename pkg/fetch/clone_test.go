@@ -96,7 +96,7 @@ func TestCloneRedirects(t *testing.T) {
 	asked.Store(0)
 	resolveAll(t)
 	var private *PrivateError
-	if err := Clone(t.Context(), Repo{URL: "http://rebinding.example.com:" + port + "/x.git"}, filepath.Join(t.TempDir(), "x")); !errors.As(err, &private) || asked.Load() > 0 {
+	if err := Clone(t.Context(), Repo{URL: "http://user:sekret@rebinding.example.com:" + port + "/x.git"}, filepath.Join(t.TempDir(), "x")); !errors.As(err, &private) || asked.Load() > 0 || strings.Contains(err.Error(), "sekret") {
 		t.Errorf("a name led to this machine: %v, asked %d times", err, asked.Load())
 	}
 }

@@ -221,12 +221,28 @@ func TestPasswordsAreNotPrinted(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	url := strings.Replace(server.URL, "http://", "http://user:sekret@", 1) + "/repo.git?token=sekret"
+	torn := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "9") }))
+	defer torn.Close()
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range MaxSize>>20 + 1 {
+			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	}))
+	defer endless.Close()
+	over, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
 	for what, get := range map[string]func() error{
 		"not found":   func() error { _, err := HTTP(t.Context(), url); return err },
 		"refused":     func() error { _, err := Public(t.Context(), url); return err },
 		"no such URL": func() error { _, err := HTTP(t.Context(), url+"\x7f"); return err },
 		"no scheme":   func() error { _, err := HTTP(t.Context(), strings.Replace(url, "http", "gopher", 1)); return err },
 		"git":         func() error { return Clone(t.Context(), Repo{URL: url}, t.TempDir()+"/x") },
+		"torn":        func() error { _, err := HTTP(t.Context(), torn.URL+"/?token=sekret"); return err },
+		"endless":     func() error { _, err := HTTP(t.Context(), endless.URL+"/?token=sekret"); return err },
+		"git, late":   func() error { return Clone(over, Repo{URL: url}, t.TempDir()+"/x") },
+		"git, large":  func() error { return tooLarge(url, 1<<20) },
 		"git, gone": func() error {
 			return Clone(t.Context(), Repo{URL: "http://u:sekret@127.0.0.1:1/x.git?token=sekret"}, t.TempDir()+"/x")
 		},

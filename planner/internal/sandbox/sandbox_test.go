@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/c9s-lab/c9s/planner/internal/sandbox"
 )
 
@@ -85,6 +87,7 @@ type target struct {
 	Folder  string // of the user's, with a file "secret"
 	Process int    // of the user's
 	Server  string // an address that listens on the loopback interface
+	Memory  int    // the key of shared memory (shmget(2)), of the user's
 }
 
 func (to target) attempts() map[string]func() error {
@@ -102,6 +105,7 @@ func (to target) attempts() map[string]func() error {
 	return map[string]func() error{
 		"read a file":                 read(secret),
 		"read the shadow file":        read("/etc/shadow"),
+		"read through the old root":   read("/old" + secret),
 		"read a process's variables":  read(proc + "environ"),
 		"read through a process":      read(proc + "root" + secret),
 		"write a file":                func() error { return os.WriteFile(secret, []byte("changed"), 0o644) },
@@ -111,6 +115,8 @@ func (to target) attempts() map[string]func() error {
 		"remove a file":               func() error { return os.Remove(secret) },
 		"rename a file":               func() error { return os.Rename(secret, secret+".old") },
 		"link to a file":              func() error { return os.Link(secret, "link") },
+		"change the program's mode":   func() error { return chmodProgram() },
+		"read shared memory":          func() error { _, err := unix.SysvShmGet(to.Memory, 8, 0); return err },
 		"list a folder":               func() error { _, err := os.ReadDir(to.Folder); return err },
 		"end a process":               func() error { return syscall.Kill(to.Process, syscall.SIGKILL) },
 		"trace a process":             func() error { return syscall.PtraceAttach(to.Process) },
@@ -146,6 +152,14 @@ func listen(multipath bool) error {
 		return errors.New("in a network of its own")
 	}
 	return nil
+}
+
+func chmodProgram() error {
+	program, err := sandbox.Program()
+	if err != nil {
+		return err
+	}
+	return os.Chmod(program, 0o755)
 }
 
 func chownNew(uid int) error {
@@ -220,7 +234,7 @@ func TestSandbox(t *testing.T) {
 
 // TestAttacks: nothing that a hook tries reaches the user's files, processes or network,
 // in namespaces and, where the kernel gives none, under Landlock's rules. Those do not
-// cover multipath TCP.
+// cover multipath TCP, the modes of files, and System V's shared memory.
 func TestAttacks(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -234,12 +248,13 @@ func TestAttacks(t *testing.T) {
 		mayReach []string
 	}{
 		{name: "namespaces", command: []string{self, "attack"}},
-		{name: "landlock", command: []string{self, "deny", self, "attack"}, says: "running without namespaces of its own", mayReach: []string{"connect by multipath TCP", "listen by multipath TCP"}, attr: &syscall.SysProcAttr{
-			Cloneflags:                 syscall.CLONE_NEWUSER,
-			UidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-			GidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-			GidMappingsEnableSetgroups: false,
-		}},
+		{name: "landlock", command: []string{self, "deny", self, "attack"}, says: "running without namespaces of its own",
+			mayReach: []string{"connect by multipath TCP", "listen by multipath TCP", "change the program's mode", "read shared memory"}, attr: &syscall.SysProcAttr{
+				Cloneflags:                 syscall.CLONE_NEWUSER,
+				UidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+				GidMappings:                []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+				GidMappingsEnableSetgroups: false,
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			to := target{Folder: t.TempDir()}
@@ -261,13 +276,19 @@ func TestAttacks(t *testing.T) {
 			}
 			defer server.Close()
 			to.Server = server.Addr().String()
+			to.Memory = os.Getpid()<<8 | 0xc9
+			memory, err := unix.SysvShmGet(to.Memory, 8, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.SysvShmCtl(memory, unix.IPC_RMID, nil)
 
 			// Without the sandbox most of it works, so that a denial means something.
 			text, err := json.Marshal(to)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"read a file", "read a process's variables", "read through a process", "list a folder", "connect to a server", "listen"} {
+			for _, name := range []string{"read a file", "read a process's variables", "read through a process", "list a folder", "connect to a server", "listen", "change the program's mode", "read shared memory"} {
 				if err := to.attempts()[name](); err != nil {
 					t.Errorf("outside, %s: %v", name, err)
 				}
