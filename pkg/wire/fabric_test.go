@@ -256,7 +256,7 @@ func TestCarrierBothWays(t *testing.T) {
 		}
 		a.dev.down(t, "eth1")
 		b.dev.down(t, "eth1")
-		time.Sleep(20 * time.Millisecond)
+		eventually(t, "both are seen down", func() bool { return !a.status(1).LocalCarrier && !b.status(1).LocalCarrier })
 		b.dev.up(t, "eth1")
 		a.dev.up(t, "eth1")
 		eventually(t, "both up again", func() bool { return a.dev.carrier("eth1") && b.dev.carrier("eth1") && a.status(1).Up && b.status(1).Up })
@@ -306,7 +306,7 @@ func TestRestartDoesNotFlap(t *testing.T) {
 		b.start()
 		waitUp(t, 1, a, b)
 		took := time.Since(begin)
-		time.Sleep(50 * time.Millisecond) // and it does not flap afterwards
+		time.Sleep(50 * time.Millisecond) // time in which it could flap
 		end.Store(true)
 		watch.Wait()
 		return flapped.Load(), took

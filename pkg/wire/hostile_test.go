@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"net/netip"
 	"runtime"
@@ -160,13 +161,13 @@ func TestHostilePeer(t *testing.T) {
 		}
 		c.fabric.udp.Sock.Send(netip.AddrPortFrom(b.addr, 14800), d)
 	}
-	time.Sleep(200 * time.Millisecond)
+	// It is read from the same socket after them.
+	p2 := a.dev.hasty(t)
+	eventually(t, "honest traffic passes", func() bool { _, err := p2.ping("192.168.1.2", 1000, 1); return err == nil })
 	if injected(rx) {
 		t.Error("a frame came out of another peer's wire")
 	}
 	givenBack(t, before, udp.PartialsTotal*(64<<10)+(20<<20))
-	p2 := a.dev.hasty(t)
-	eventually(t, "honest traffic passes", func() bool { _, err := p2.ping("192.168.1.2", 1000, 1); return err == nil })
 	eventually(t, "wrong wire ids are counted", func() bool { return b.fabric.Status().Dropped["wire"] > 0 })
 }
 
@@ -221,7 +222,9 @@ func TestVXLANStranger(t *testing.T) {
 	rx := b.dev.raw(t, "eth1")
 	frame := make([]byte, 60)
 	copy(frame, "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x88\xb5")
-	inject := func(from *testPod, vni byte) {
+	bad := append([]byte(nil), frame...)
+	bad[59] = 1
+	inject := func(from *testPod, vni byte, frame []byte) {
 		from.ns.do(func() {
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 			fatal(t, err)
@@ -229,15 +232,15 @@ func TestVXLANStranger(t *testing.T) {
 			fatal(t, unix.Sendto(fd, append([]byte{8, 0, 0, 0, 0, 0, vni, 0}, frame...), 0, &unix.SockaddrInet4{Port: contract.VXLANPort, Addr: b.addr.As4()}))
 		})
 	}
-	inject(mallory, 1)
-	inject(a, 2)
-	time.Sleep(100 * time.Millisecond)
-	if injected(rx) {
-		t.Error("a frame was injected")
-	}
+	inject(mallory, 1, bad)
+	inject(a, 2, bad)
 	for n := 1; ; n++ {
-		inject(a, 1)
-		if receiveFrame(rx, frame, 10*time.Second, nil) {
+		inject(a, 1, frame)
+		if receiveFrame(rx, frame, 10*time.Second, func(f []byte) {
+			if bytes.Equal(f, bad) {
+				t.Error("a frame was injected")
+			}
+		}) {
 			break
 		}
 		if n == 3 {

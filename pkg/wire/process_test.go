@@ -202,7 +202,7 @@ func TestStarvedPeer(t *testing.T) {
 	ping.limit = patience
 	since := b.status(1).Since
 	fatal(t, p.cmd.Process.Signal(syscall.SIGSTOP))
-	time.Sleep(4 * proto.LostAfter)
+	time.Sleep(4 * proto.LostAfter) // time in which it could be lost
 	if s := b.status(1); !s.Up || s.Since != since {
 		t.Errorf("the wire of a process that does not run is down: %+v", s)
 	}

@@ -20,7 +20,7 @@ func TestTimes(t *testing.T) {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	addr := 20
 	for range n {
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // the repeats of the last heartbeat are over
 		a.dev.down(t, "eth1")
 		down = append(down, ms(eventually(t, "far end down", func() bool { return !b.dev.carrier("eth1") })))
 		a.dev.up(t, "eth1")

@@ -175,7 +175,7 @@ func TestGate(t *testing.T) {
 	}
 	pods[0].waitStarted()
 	pods[2].waitStarted()
-	time.Sleep(1500 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond) // time in which the others could go on
 	if code, body, err := pods[1].get(api.PathStartup); err != nil || code != http.StatusServiceUnavailable || !strings.Contains(string(body), "r1") {
 		t.Errorf("r2 does not wait: %d %s %v", code, body, err)
 	}

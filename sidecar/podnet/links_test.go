@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
@@ -132,7 +134,7 @@ func TestWire(t *testing.T) {
 	// The lab's key comes later, one Pod after the other.
 	for _, p := range c.pods {
 		p.write("key/key", "a key of the whole lab, thirty-two")
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // meanwhile one has the key and the other has not
 	}
 	for _, p := range c.pods {
 		p.waitMode("authenticated")
@@ -364,7 +366,13 @@ func TestLiveChanges(t *testing.T) {
 	a.in("ip link set eth1 mtu 2000")
 	a.doc.Interfaces[0].Wire.Impairment = &contract.Impairment{DelayMS: 1}
 	a.apply()
-	time.Sleep(300 * time.Millisecond)
+	eventually(t, "the impairment is applied", func() error {
+		s, err := a.status()
+		if err == nil && !slices.ContainsFunc(s.Fabric.Wires, func(w wire.WireStatus) bool { return w.Impairment != nil }) {
+			err = fmt.Errorf("%+v", s.Fabric.Wires)
+		}
+		return err
+	})
 	if out := a.in("ip link show eth1"); !strings.Contains(out, "mtu 2000") {
 		t.Errorf("the device's own MTU was undone: %s", out)
 	}
@@ -377,7 +385,7 @@ func TestLiveChanges(t *testing.T) {
 		}
 		return err
 	})
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // time in which interfaces could be removed
 	if err := a.has("eth1"); err != nil {
 		t.Errorf("a torn links.json: %v", err)
 	}

@@ -195,7 +195,7 @@ func TestEth0Moved(t *testing.T) {
 	}
 	// Nothing makes a second eth0.
 	a.in("ip link set lo mtu 65000")
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // time in which one could be made
 	if out, err := run("ip", "-n", a.ns, "link", "show", "eth0"); err == nil {
 		t.Errorf("there is an eth0 again: %s", out)
 	}

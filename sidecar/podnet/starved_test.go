@@ -26,7 +26,7 @@ func TestStarved(t *testing.T) {
 	if err := syscall.Kill(b.child(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Second)
+	time.Sleep(3 * time.Second) // time in which the peer could be lost
 	if err := a.carrier("eth1"); err != nil || changes() != before {
 		t.Errorf("beside a sidecar that does not run: %v, carrier changes %s, before %s", err, changes(), before)
 	}

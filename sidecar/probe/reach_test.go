@@ -18,8 +18,10 @@ func TestReach(t *testing.T) {
 	open.Close()
 	go func() { served <- Serve(ctx, port) }()
 	address := open.Addr().String()
-	for !connects(ctx, address) {
-		time.Sleep(10 * time.Millisecond)
+	for end := time.Now().Add(time.Minute); !connects(ctx, address); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the server does not listen")
+		}
 	}
 	nobody := "127.0.0.2:" + "9" // nothing listens at the discard port
 	if r := Reach(ctx, address, nobody); !r.Open || r.Closed {
