@@ -215,3 +215,7 @@ require (
 )
 
 replace github.com/c9s-lab/c9s => ../
+
+// Later releases fill a table of all characters when a program starts, which takes as long
+// as planning twenty nodes. Hooks draw tables with it, if at all.
+replace github.com/mattn/go-runewidth => github.com/mattn/go-runewidth v0.0.19

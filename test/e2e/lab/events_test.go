@@ -114,6 +114,12 @@ func (l *lab) does(t *testing.T, expected []expect) {
 	}
 }
 
+// downAndUp takes an interface down and up again. Routes that were added by hand are gone
+// then, in any Linux: they come back as a network manager would have it.
+const downAndUp = `routes=$(ip route show dev %[1]s proto boot)
+ip link set %[1]s down; sleep %[2]d; ip link set %[1]s up
+echo "$routes" | while read -r route; do test -z "$route" || ip route replace $route dev %[1]s; done`
+
 // event causes one event in the lab and describes it.
 func (l *lab) event(t *testing.T, rng *rand.Rand) string {
 	t.Helper()
@@ -151,7 +157,7 @@ func (l *lab) event(t *testing.T, rng *rand.Rand) string {
 		return n.Name + " has no links"
 	}
 	name := names[rng.IntN(len(names))]
-	_, _ = l.in(t.Context(), n.Name, "sh", "-c", fmt.Sprintf("ip link set %[1]s down; sleep %[2]d; ip link set %[1]s up", name, 1+rng.IntN(3)))
+	_, _ = l.in(t.Context(), n.Name, "sh", "-c", fmt.Sprintf(downAndUp, name, 1+rng.IntN(3)))
 	return n.Name + ":" + name + " down and up"
 }
 

@@ -48,6 +48,8 @@ type state struct {
 type node struct {
 	Name, State, Reason, Image, Pod, PodName, Worker, IPv4, IPv6 string
 	Restarts                                                     int
+	MeshPeers                                                    int
+	MeshLost                                                     []string
 	Commands                                                     []command
 }
 

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,9 @@ func partition(t *testing.T, l *lab) {
 			l.OnNode(t, on, "ip", family, "rule", do, "from", subnet, "prohibit")
 		}
 	}
+	// Two nodes that talk over the management network.
+	from, to := device(l.status(t), a), device(l.status(t), b)
+	l.eventually(t, from.Name, " 0% packet loss", "ping", "-c", "1", "-W", "1", to.IPv4)
 	rule("add", a, b)
 	rule("add", b, a)
 	began := time.Now()
@@ -97,9 +101,26 @@ func partition(t *testing.T, l *lab) {
 		return err
 	})
 	t.Logf("%d links down %s after the partition", across, time.Since(began).Round(100*time.Millisecond))
+	meshLost := func(lost bool) {
+		t.Helper()
+		testcluster.Eventually(t, patience, "the management network to be cut, and whole again", func() error {
+			s, err := l.tryStatus(t)
+			if n := s.node(from.Name); err == nil && slices.Contains(n.MeshLost, to.Pod) != lost {
+				err = fmt.Errorf("%s has lost %v of %d peers", n.Name, n.MeshLost, n.MeshPeers)
+			}
+			return err
+		})
+	}
+	meshLost(true)
+	if wide, err := l.output(t, append(l.args("status"), "-o", "wide")...); err != nil || !strings.Contains(string(wide), "MESH") {
+		t.Errorf("status -o wide: %v\n%s", err, wide)
+	} else {
+		t.Logf("during the partition:\n%s", wide)
+	}
 	heal()
 	began = time.Now()
 	l.ready(t)
+	meshLost(false)
 	t.Logf("all links up %s after its end", time.Since(began).Round(100*time.Millisecond))
 	l.works(t)
 	after := restarts(t, l)
@@ -108,6 +129,15 @@ func partition(t *testing.T, l *lab) {
 			t.Errorf("%s: was %s, is %s", name, was, after[name])
 		}
 	}
+}
+
+// device is a node with a container on a worker.
+func device(s state, worker string) node {
+	i := slices.IndexFunc(s.Nodes, func(n node) bool { return n.Worker == worker && n.Image != "" && n.IPv4 != "" })
+	if i < 0 {
+		return node{}
+	}
+	return s.Nodes[i]
 }
 
 func downLinks(s state) int {
