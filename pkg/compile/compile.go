@@ -112,7 +112,7 @@ type node struct {
 	has4, has6   bool
 	waitPos      []waitPos
 	folders      []folderUse
-	// badInterface tells that an interface name was refused already.
+	// badInterface is set if an interface name was refused already.
 	badInterface bool
 }
 

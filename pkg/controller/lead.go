@@ -195,7 +195,7 @@ func listOf[T any](store cache.Store) []*T {
 	return out
 }
 
-// unknown tells that a Pod is not in the directory, which is then old.
+// unknown reports whether a Pod is not in the directory, which is then old.
 func unknown(d contract.Directory, pods []*corev1.Pod) bool {
 	known := map[string]bool{}
 	for _, n := range d.Nodes {

@@ -120,7 +120,7 @@ func (s Step) hasCommand() bool {
 	return len(argv) > 0 && argv[0] != ""
 }
 
-// inFolder tells whether a path is relative and stays below where it starts.
+// inFolder reports whether a path is relative and stays below where it starts.
 func inFolder(p string) bool {
 	clean := path.Clean(p)
 	return p != "" && !path.IsAbs(p) && clean != ".." && !strings.HasPrefix(clean, "../")

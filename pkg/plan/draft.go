@@ -116,7 +116,7 @@ func (d *draft) rootNamespace() {
 	}
 }
 
-// checkType sets the node's type and tells whether the kind has it.
+// checkType sets the node's type and reports whether the kind has it.
 func (d *draft) checkType() bool {
 	t, n := d.kind.Types, d.node
 	if d.data.NodeType == "" {

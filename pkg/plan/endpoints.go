@@ -60,7 +60,7 @@ func firstNumber(name string) int {
 type SRLPort struct {
 	// Base is the port ("ethernet-1/1"), Full with its channel ("ethernet-1/1/2").
 	Base, Full string
-	// Breakout tells that the port is broken out into channels.
+	// Breakout is set if the port is broken out into channels.
 	Breakout   bool
 	MTU        int
 	IPv4, IPv6 string

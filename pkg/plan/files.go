@@ -35,7 +35,7 @@ func (d *draft) files() {
 	}
 }
 
-// CheckLicense tells that a node's licence is missing, whoever planned it.
+// CheckLicense reports whether a node's licence is missing, whoever planned it.
 func CheckLicense(p *Plan, n *lab.Node) []diag.Diagnostic {
 	var problems diag.List
 	switch {

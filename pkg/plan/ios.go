@@ -5,7 +5,7 @@ package plan
 type IOSData struct {
 	Hostname           string
 	Username, Password string
-	// IsL2Node tells that the node is a switch.
+	// IsL2Node is set if the node is a switch.
 	IsL2Node           bool
 	MgmtIPv4Addr       string
 	MgmtIPv4SubnetMask string

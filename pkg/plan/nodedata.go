@@ -74,7 +74,7 @@ type NodeData struct {
 	// configurations that hold them.
 	PartialCfg  string
 	LicenseText string
-	// CertificateIssue tells that the lab's CA issues a certificate to the node.
+	// CertificateIssue is set if the lab's CA issues a certificate to the node.
 	CertificateIssue bool
 
 	endpoints []EndpointData

@@ -127,7 +127,7 @@ type File struct {
 	// Certificate asks for material that is issued later: "ca.crt", "tls.crt"
 	// or "tls.key" of the node's certificate. Content and Ref are empty then.
 	Certificate string `json:"certificate,omitempty"`
-	// Seed tells that a file which the device saved over later wins over this
+	// Seed is set if a file which the device saved over later wins over this
 	// one (a startup-config without enforce-startup-config).
 	Seed bool `json:"seed,omitempty"`
 }
@@ -145,7 +145,7 @@ type Step struct {
 	Name string `json:"name,omitempty"`
 	// Container is the Name of the container, "" for the first.
 	Container string `json:"container,omitempty"`
-	// User tells that the step is an exec entry of the topology.
+	// User is set if the step is an exec entry of the topology.
 	User  bool       `json:"user,omitempty"`
 	Run   *RunStep   `json:"run,omitempty"`
 	Wait  *WaitStep  `json:"wait,omitempty"`
@@ -183,7 +183,7 @@ type Needs struct {
 	// MinCPU is in cores, MinMemory in bytes; 0 where the kind does not say.
 	MinCPU    int   `json:"minCPU,omitempty"`
 	MinMemory int64 `json:"minMemory,omitempty"`
-	// Certificate tells that the node has a certificate issued by the lab's CA.
+	// Certificate is set if the node has a certificate issued by the lab's CA.
 	Certificate bool `json:"certificate,omitempty"`
 	// License is "required", "warn" or "".
 	License string `json:"license,omitempty"`

@@ -16,7 +16,7 @@ import (
 // the chassis comes with), a chassis (a container per card), or a card by itself,
 // which says so with NOKIA_SROS_SLOT and shares the namespace of another node.
 
-// srsimChassis tells whether the node is a chassis.
+// srsimChassis reports whether the node is a chassis.
 func (d *draft) srsimChassis() bool {
 	return len(d.node.Components) > 1 && d.data.TypeData["card"] == ""
 }

@@ -16,7 +16,7 @@ type SRSIMData struct {
 	*NodeData
 	// Mode is model-driven, classic or mixed.
 	Mode string
-	// Secure tells that the node has a certificate.
+	// Secure is set if the node has a certificate.
 	Secure bool
 	// Cards are the lines that provision cards and power.
 	Cards []string

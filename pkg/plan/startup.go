@@ -51,7 +51,7 @@ func (d *draft) startup() {
 	}
 }
 
-// startupWanted checks the options and tells whether a file is to be staged.
+// startupWanted checks the options and reports whether a file is to be staged.
 func (d *draft) startupWanted(target string) bool {
 	n := d.node
 	switch {

@@ -88,7 +88,7 @@ func (d *draft) expandMap(m map[string]string) map[string]string {
 	return out
 }
 
-// holds tells whether a condition of the catalogue is met: no text, or one that
+// holds reports whether a condition of the catalogue is met: no text, or one that
 // comes out with anything but white space.
 func (d *draft) holds(when string) bool {
 	return when == "" || strings.TrimSpace(d.expand(when)) != ""

@@ -92,7 +92,7 @@ func At(source string) string {
 	return " (" + source + ")"
 }
 
-// ended tells that the reason is the end of a container.
+// ended reports whether the reason is the end of a container.
 func (p Progress) ended() bool {
 	return p.Reason == "Error" || p.Reason == "CrashLoopBackOff" || p.Reason == "Completed" || p.Reason == "ContainerCannotRun"
 }

@@ -92,7 +92,7 @@ type Command struct {
 	Step int `json:"step"`
 	// Command is the step's name: of the topology's own, the command as written.
 	Command string `json:"command,omitempty"`
-	// User tells that it is the topology's own.
+	// User is set if it is the topology's own.
 	User     bool   `json:"user,omitempty"`
 	Running  bool   `json:"running,omitempty"`
 	ExitCode int    `json:"exitCode"`
@@ -334,7 +334,7 @@ func commands(p api.Program) []Command {
 	return out
 }
 
-// OK tells that the command has ended well.
+// OK reports whether the command has ended well.
 func (c Command) OK() bool { return !c.Running && c.ExitCode == 0 && c.Error == "" }
 
 // Unfinished are the node's commands that have failed or still run.

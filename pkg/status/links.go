@@ -53,7 +53,7 @@ type Link struct {
 type End struct {
 	Node      string `json:"node"`
 	Interface string `json:"interface"`
-	// Known tells that its sidecar answers; without it the rest says nothing.
+	// Known is set if its sidecar answers; without it the rest says nothing.
 	Known   bool   `json:"known"`
 	Carrier bool   `json:"carrier"`
 	State   string `json:"state,omitempty"`

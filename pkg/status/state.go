@@ -38,10 +38,10 @@ type Progress struct {
 	State State
 	// Reason is a word (ImagePullBackOff), Message what is behind it.
 	Reason, Message string
-	// Certain tells that waiting longer will not help. Not every failure is:
+	// Certain is set if waiting longer will not help. Not every failure is:
 	// an unschedulable Pod may get a new worker.
 	Certain bool
-	// Doubtful tells that it may still pass by itself, but not if it lasts.
+	// Doubtful is set if it may still pass by itself, but not if it lasts.
 	Doubtful bool
 	// Container is the one that Message is about, if any: its log may tell more.
 	Container string
@@ -89,7 +89,7 @@ func Of(d *appsv1.Deployment, pod *corev1.Pod, events []corev1.Event) Progress {
 	return p
 }
 
-// Ended tells that nothing of a Pod runs any more, as after an eviction. Kubernetes keeps
+// Ended reports whether nothing of a Pod runs any more, as after an eviction. Kubernetes keeps
 // such Pods.
 func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
@@ -333,7 +333,7 @@ func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
 	}
 }
 
-// slowKubelet tells that a mount has to wait for what a busy worker has not heard of
+// slowKubelet reports whether a mount has to wait for what a busy worker has not heard of
 // yet: its kubelet has asked for a ConfigMap or Secret and has no answer, neither
 // that it is there nor that it is not. It tries again by itself.
 func slowKubelet(message string) bool {

@@ -11,23 +11,24 @@ import (
 	"github.com/c9s-lab/c9s/pkg/wire/proto"
 )
 
-// A process that gets no processor time, as beside devices that boot, says nothing; its
-// kernel answers for it all the same. So a peer that is silent is asked for by TCP, at a
-// port that its process listens at: the kernel takes the connection while the process is
-// there, refuses it when it is not, and nobody answers for a Pod that is gone.
+// A process that gets no processor time, for example while devices boot, sends nothing,
+// but its kernel still answers. So the fabric opens a TCP connection to a silent peer, at
+// a port that its process listens on. The kernel accepts the connection while the process
+// exists and rejects it otherwise. Nothing answers for a deleted Pod.
 const (
 	// askTimeout ends before the peer would be lost.
 	askTimeout = proto.LostAfter - proto.SilentAfter - 10*time.Millisecond
 	askLate    = 50 * time.Millisecond
 )
 
-// ask asks for a session's peer. It is called by the engine, under the lock.
+// ask finds out whether the process of a session's peer exists. The engine calls it
+// under the lock.
 func (f *Fabric) ask(s *proto.Session) {
 	to := netip.AddrPortFrom(s.Addr.Load().Addr().Unmap(), uint16(f.opt.AskPort))
 	f.running.Go(func() {
 		began := time.Now()
 		there := f.ns.enter() == nil && f.answers(to)
-		// One that comes late did so because this process had no time either.
+		// A late answer means that this process had no processor time either.
 		known := there || time.Since(began) < askTimeout+askLate
 		f.mu.Lock()
 		f.eng.Answered(s, there, known)
@@ -36,7 +37,7 @@ func (f *Fabric) ask(s *proto.Session) {
 	})
 }
 
-// answers tells whether a connection is taken.
+// answers reports whether a connection is accepted.
 func (f *Fabric) answers(to netip.AddrPort) bool {
 	ctx, cancel := context.WithTimeout(f.ctx, askTimeout)
 	defer cancel()
@@ -45,7 +46,7 @@ func (f *Fabric) answers(to netip.AddrPort) bool {
 	if err != nil {
 		return false
 	}
-	_ = c.(*net.TCPConn).SetLinger(0) // nothing is to be said, nor remembered
+	_ = c.(*net.TCPConn).SetLinger(0) // no data follows, and no TIME_WAIT
 	c.Close()
 	return true
 }

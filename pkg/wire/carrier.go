@@ -1,15 +1,15 @@
 package wire
 
-// carrier is what decides whether a leg is up: the device at its other side then
-// sees its cable plugged in.
+// carrier holds the conditions for a leg to be up. The device at its other side then
+// sees a carrier.
 type carrier struct {
-	// observed tells that device is known; device is the state of the device's
-	// side when last seen.
+	// observed is set if device is known. device is the last observed state of the
+	// device's side.
 	observed, device bool
-	// settled: long enough after the start that a peer could have been found.
+	// settled: a peer would have been found by now.
 	settled bool
-	// session with the peer; known, if its state of the wires has come; listed,
-	// if this wire is among them; remote, the state of the device's side there.
+	// session: there is one with the peer. known: its state of the wires has arrived.
+	// listed: this wire is among them. remote: the state of the device's side there.
 	session, known, listed, remote bool
 }
 
@@ -27,9 +27,9 @@ const (
 	reasonNoLeg   = "the leg is missing"
 )
 
-// leg tells whether the leg is to be up; keep means as it is. The leg of a device
-// that is down stays up, since only so can it be seen to come up: that makes it
-// impossible that both ends wait for each other.
+// leg reports whether the leg should be up. keep means that it should stay as it is. The
+// leg of a device that is down stays up: otherwise the device could not be observed to
+// come up, and both ends could wait for each other.
 func (c carrier) leg() (up, keep bool, reason string) {
 	if c.observed && !c.device {
 		return true, false, reasonDevice
@@ -51,6 +51,6 @@ func (c carrier) leg() (up, keep bool, reason string) {
 	return true, false, ""
 }
 
-// told is what the far end hears of this end's device. What was never seen counts
-// as up, as the leg may be down for the far end's sake.
-func (c carrier) told() bool { return !c.observed || c.device }
+// reported is the state of the device that the far end receives. A device that was never
+// observed counts as up, since the leg may be down because of the far end.
+func (c carrier) reported() bool { return !c.observed || c.device }

@@ -44,7 +44,7 @@ func TestCarrierHasNoDeadlock(t *testing.T) {
 				me.seen, me.dev = true, me.device
 			}
 			c := carrier{observed: me.seen, device: me.dev, settled: true, session: true, known: true, listed: true,
-				remote: (carrier{observed: far.seen, device: far.dev}).told()}
+				remote: (carrier{observed: far.seen, device: far.dev}).reported()}
 			me.legUp, _, _ = c.leg()
 		}
 		for range rng.IntN(20) {

@@ -11,14 +11,14 @@ import (
 	"github.com/c9s-lab/c9s/pkg/wire/udp"
 )
 
-// wireEnd is a wire that this Pod has. The datapaths use what is
-// before want; all else belongs to the fabric's lock.
+// wireEnd is a wire of this Pod. The datapaths use the fields before want; the fabric's
+// lock guards the others.
 type wireEnd struct {
 	datapath.End
 	udp      udp.Wire
 	localOut atomic.Pointer[datapath.Out]   // of the second leg
 	line     [2]atomic.Pointer[impair.Line] // nil without impairment
-	// via is handed what the device sends; nil for udp.
+	// via gets what the device sends. nil: udp.
 	via atomic.Pointer[datapath.Carrier]
 
 	want  Wire
@@ -28,7 +28,7 @@ type wireEnd struct {
 	// paths are the states of the fabric's datapaths, in their order.
 	paths []pathState
 	gone  bool // to be taken apart
-	// up, reason and since are what Status says.
+	// up, reason and since are those of Status.
 	up     bool
 	reason string
 	since  time.Time
@@ -44,7 +44,7 @@ func (f *Fabric) newEnd(want Wire) *wireEnd {
 	return w
 }
 
-// local tells that both ends are in this Pod.
+// local reports whether both ends are in this Pod.
 func (w *wireEnd) local() bool { return w.legs[1] != nil }
 
 // leg is a leg of a wire as it was last seen.
@@ -67,8 +67,8 @@ type leg struct {
 	failed           string
 }
 
-// see takes the leg's flags from the kernel and tells whether the device's state
-// changed by them. Without IFF_UP nothing is learned of the device.
+// see records the leg's flags from the kernel, and reports whether they changed the state
+// of the device. Without IFF_UP they say nothing about the device.
 func (l *leg) see(admin, lower bool) bool {
 	l.admin = admin
 	if !admin {
@@ -83,11 +83,9 @@ func (l *leg) seeDevice(up bool) bool {
 	return changed
 }
 
-// told is what the far end hears of the device: what was never seen counts as up,
-// since the leg may be down for the far end's sake.
-func (l *leg) told() bool { return carrier{observed: l.observed, device: l.device}.told() }
+func (l *leg) reported() bool { return carrier{observed: l.observed, device: l.device}.reported() }
 
-// moveTo takes another index for the leg, unless it is 0.
+// moveTo sets another index of the leg, unless it is 0.
 func (l *leg) moveTo(index int) {
 	if l != nil && index != 0 && index != l.index {
 		l.lost()
@@ -95,7 +93,7 @@ func (l *leg) moveTo(index int) {
 	}
 }
 
-// lost forgets what was known of a leg that is no more.
+// lost resets a leg that no longer exists.
 func (l *leg) lost() {
 	l.index, l.peerIndex, l.admin, l.observed, l.device, l.failed = 0, 0, false, false, false, ""
 }

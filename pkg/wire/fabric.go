@@ -19,11 +19,11 @@ import (
 	"github.com/c9s-lab/c9s/pkg/wire/udp"
 )
 
-// settleTime is how long legs stay as they are after the start or after a wire was
-// added, until it is known who is there.
+// settleTime is how long legs stay as they are after the start, or after a wire was
+// added, while peers are found.
 const settleTime = time.Second
 
-// Fabric is the wires of one Pod.
+// Fabric keeps the wires of one Pod.
 type Fabric struct {
 	opt Options
 	ns  namespace
@@ -41,8 +41,8 @@ type Fabric struct {
 
 	batches datapath.Pool // of legs
 	drops   drop.Counters
-	// rxMu is held while received frames are written to legs: a leg's socket is
-	// closed only outside of it.
+	// rxMu is held while received frames are written to legs, and while a leg's socket
+	// is closed.
 	rxMu sync.Mutex
 
 	mu     sync.Mutex
@@ -50,15 +50,14 @@ type Fabric struct {
 	wires  map[contract.WireID]*wireEnd
 	old    []*wireEnd // to be taken apart
 	shrink bool       // the kernel refused a datagram as too big
-	// lab are the Pods that may call, kept those with which there is to be a session
-	// without wires, and callers those that have called, with the time when they were
-	// last there.
+	// lab are the Pods that may open a session. kept are those to keep a session with
+	// even without wires. callers have opened one, with the time of their last session.
 	lab, kept map[string]bool
 	callers   map[string]time.Duration
-	// linkNews counts what linkLoop has taken.
+	// linkNews counts the messages that linkLoop has processed.
 	linkNews uint64
 
-	kernel  chan struct{} // something is to be done in the kernel
+	kernel  chan struct{} // the kernel worker has something to do
 	ticks   chan struct{} // the ticker's time changed
 	resolve chan struct{}
 	changes chan struct{}
@@ -133,8 +132,8 @@ func poke(c chan struct{}) {
 	}
 }
 
-// Run keeps the wires until ctx ends. Call Set before it, so that peers hear of
-// all wires at once. The legs are left as they are when it returns.
+// Run keeps the wires until ctx ends. Call Set first, so that peers learn of all wires at
+// once. When Run returns, the legs stay as they are.
 func (f *Fabric) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, f.end)()
 	failed := make(chan error, 1)
@@ -166,8 +165,9 @@ func (f *Fabric) end() {
 	f.stop.stop()
 }
 
-// Leave tells all peers that there are no wires to them: a process that goes on with
-// another key cannot be told from one that gets no processor time. It comes before Close.
+// Leave notifies all peers that there are no wires to them: they cannot distinguish a
+// process that continues with another key from one without processor time. Call it before
+// Close.
 func (f *Fabric) Leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,7 +176,7 @@ func (f *Fabric) Leave() {
 	}
 }
 
-// Close ends Run and gives everything back but the state of the legs.
+// Close ends Run and releases everything but the state of the legs.
 func (f *Fabric) Close() error {
 	f.closed.Do(func() {
 		f.end()
@@ -193,14 +193,14 @@ func (f *Fabric) Close() error {
 	return nil
 }
 
-// Changes gets a value when the state of some wire or peer changed.
+// Changes receives a value when the state of a wire or peer changes.
 func (f *Fabric) Changes() <-chan struct{} { return f.changes }
 
-// PeersChanged asks the resolver again, now.
+// PeersChanged asks the resolver again at once.
 func (f *Fabric) PeersChanged() { poke(f.resolve) }
 
-// Set makes the given wires the desired ones. Those that are unchanged are not
-// touched. It returns before the kernel is.
+// Set sets the desired wires. Unchanged wires are left alone. Set returns before the
+// kernel is up to date.
 func (f *Fabric) Set(wires []Wire) error {
 	if err := check(wires, f.datapaths); err != nil {
 		return fmt.Errorf("wires: %w", err)
@@ -244,7 +244,8 @@ func (f *Fabric) forget(w *wireEnd) {
 	f.old = append(f.old, w)
 }
 
-// updatePeers tells the engine who shares wires with this Pod.
+// updatePeers sets the engine's peers: the Pods that share wires with this one, and those
+// of the mesh.
 func (f *Fabric) updatePeers() {
 	peers := map[string][]contract.WireID{}
 	for id, w := range f.wires {
@@ -260,7 +261,7 @@ func (f *Fabric) updatePeers() {
 	f.publish()
 }
 
-// publish gives udp the sessions and, per session, the wires.
+// publish passes the sessions and their wires to udp.
 func (f *Fabric) publish() {
 	table := make(map[uint32]*udp.Session, len(f.eng.Sessions))
 	for id, s := range f.eng.Sessions {
@@ -284,7 +285,7 @@ func (f *Fabric) publish() {
 
 func (f *Fabric) newMover() *datapath.Mover { return datapath.NewMover(f.udp.NewSender(), &f.rxMu) }
 
-// control hands a control datagram to the engine.
+// control passes a control datagram to the engine.
 func (f *Fabric) control(from netip.AddrPort, b []byte) {
 	if !f.eng.Admits(b) {
 		return
@@ -294,7 +295,7 @@ func (f *Fabric) control(from netip.AddrPort, b []byte) {
 	f.mu.Unlock()
 }
 
-// peerChanged is called by the engine, under the lock.
+// peerChanged is called by the engine under the lock.
 func (f *Fabric) peerChanged(p *proto.Peer) {
 	f.publish()
 	poke(f.changes)
@@ -309,20 +310,20 @@ func (f *Fabric) peerChanged(p *proto.Peer) {
 	poke(f.ticks)
 }
 
-// beatBits is what the peer hears of a wire, under the lock.
+// beatBits returns the bits of a wire in a heartbeat. The caller holds the lock.
 func (f *Fabric) beatBits(id contract.WireID) (bits uint8) {
 	w := f.wires[id]
 	if w == nil {
 		return 0
 	}
 	l := w.legs[0]
-	if l.index != 0 && l.told() {
+	if l.index != 0 && l.reported() {
 		bits |= proto.BeatUp
 	}
 	return bits | f.pathBits(w)
 }
 
-// decide works out the desired state of a wire's legs, under the lock.
+// decide computes the desired state of a wire's legs. The caller holds the lock.
 func (f *Fabric) decide(w *wireEnd) {
 	up, reason := true, ""
 	for i, l := range w.legs {
@@ -333,7 +334,7 @@ func (f *Fabric) decide(w *wireEnd) {
 		if w.local() {
 			o := w.legs[1-i]
 			c.session, c.known, c.listed = true, true, true
-			c.remote = o.index != 0 && o.told()
+			c.remote = o.index != 0 && o.reported()
 		} else if p := f.eng.Peers[w.want.PeerPod]; p != nil && p.Cur != nil {
 			bits, listed := p.Remote[w.ID]
 			c.session, c.known, c.listed, c.remote = true, p.Known, listed, bits&proto.BeatUp != 0
@@ -371,7 +372,7 @@ func (f *Fabric) decide(w *wireEnd) {
 	}
 }
 
-// tickLoop runs the engine's times.
+// tickLoop calls the engine when something is due.
 func (f *Fabric) tickLoop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -400,8 +401,8 @@ func (f *Fabric) tickLoop() {
 	}
 }
 
-// tooBig is called by the datapath when the kernel refused a datagram for its
-// size: the underlay's MTU became smaller.
+// tooBig is called by udp when the kernel rejects a datagram for its size: the MTU of the
+// underlay became smaller.
 func (f *Fabric) tooBig() {
 	f.mu.Lock()
 	f.shrink = true

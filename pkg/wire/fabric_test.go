@@ -288,7 +288,7 @@ func TestPeerLostMovedAndBack(t *testing.T) {
 // before its silence makes it a lost one: the last heartbeat is up to 250 ms old.
 func TestRestartDoesNotFlap(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
-	// restart tells whether a carrier was seen to go meanwhile.
+	// restart reports whether a carrier was seen to go meanwhile.
 	restart := func() (bool, time.Duration) {
 		var end, flapped atomic.Bool
 		var watch sync.WaitGroup

@@ -29,7 +29,7 @@ func (l *testLab) hostile() (*testPod, *udp.Socket) {
 	return p, s
 }
 
-// injected tells whether any frame with the EtherType 0x88b5 came to a device.
+// injected reports whether any frame with the EtherType 0x88b5 came to a device.
 func injected(fd int) bool {
 	buf := make([]byte, 70000)
 	unix.SetNonblock(fd, true)

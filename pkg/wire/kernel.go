@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelRetry is when what the kernel refused is tried again.
+// kernelRetry is the pause before a failed change is tried again.
 const kernelRetry = 500 * time.Millisecond
 
-// kernelLoop makes the kernel's objects what they should be: sockets on legs, the
-// legs' own state, VXLAN devices. It alone changes them.
+// kernelLoop brings the kernel's objects to their desired state: sockets on legs, the
+// state of the legs, the objects of datapaths. Nothing else changes them.
 func (f *Fabric) kernelLoop() error {
 	if err := f.ns.enter(); err != nil {
 		return err
@@ -84,7 +84,7 @@ type kernelWorker struct {
 	guard   int             // BPF program that drops, 0 before it is loaded
 }
 
-// reconcile does what is to be done and tells whether all went well.
+// reconcile does one round, and reports whether everything succeeded.
 func (k *kernelWorker) reconcile() bool {
 	f := k.f
 	f.mu.Lock()
@@ -122,7 +122,7 @@ func (k *kernelWorker) reconcile() bool {
 	return ok
 }
 
-// legResult says in the status why a leg does not work.
+// legResult records in the status why a leg does not work.
 func (f *Fabric) legResult(w *wireEnd, l *leg, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,7 +139,7 @@ func (f *Fabric) legResult(w *wireEnd, l *leg, err error) {
 	}
 }
 
-// leg makes the socket on a leg, and its state, what they should be.
+// leg brings the socket on a leg, and the leg's state, to their desired state.
 func (k *kernelWorker) leg(w *wireEnd, i int) error {
 	f := k.f
 	f.mu.Lock()
@@ -156,7 +156,7 @@ func (k *kernelWorker) leg(w *wireEnd, i int) error {
 		k.detach(w, i)
 	}
 	if index == 0 {
-		return nil // its coming is told
+		return nil // linkLoop reports it when it appears
 	}
 	if l.sock == nil {
 		if err := k.attach(w, i, index); err != nil {
@@ -190,13 +190,13 @@ func (k *kernelWorker) leg(w *wireEnd, i int) error {
 		}
 		return fmt.Errorf("setting leg %s up or down: %w", l.name, err)
 	}
-	// The kernel tells too, but the next decision should not wait for it.
+	// linkLoop reports it too, but the next decision should not wait for that.
 	_, _ = f.lookAt(func() (netlink.Link, error) { return k.h.LinkByIndex(index) })
 	return nil
 }
 
-// lookAtDevice asks for the device's side of a leg once: it may be as it is since
-// before it was known to be the leg's.
+// lookAtDevice reads the device's side of a leg once: its state may date from before it
+// was known to belong to the leg.
 func (k *kernelWorker) lookAtDevice(l *leg) {
 	f := k.f
 	f.mu.Lock()
@@ -217,7 +217,7 @@ func (k *kernelWorker) lookAtDevice(l *leg) {
 	}
 }
 
-// attach begins to read a leg.
+// attach starts to read a leg.
 func (k *kernelWorker) attach(w *wireEnd, i, index int) error {
 	f, l := k.f, w.legs[i]
 	if _, err := f.lookAt(func() (netlink.Link, error) { return k.h.LinkByIndex(index) }); err != nil {
@@ -245,7 +245,7 @@ func (k *kernelWorker) attach(w *wireEnd, i, index int) error {
 	return nil
 }
 
-// detach ends that. The leg's state stays.
+// detach stops reading a leg. The leg's state stays.
 func (k *kernelWorker) detach(w *wireEnd, i int) {
 	f, l := k.f, w.legs[i]
 	if l == nil || l.sock == nil {
@@ -263,7 +263,7 @@ func (k *kernelWorker) detach(w *wireEnd, i int) {
 	f.rxMu.Unlock()
 }
 
-// remove takes a wire apart and gives back what was made for it.
+// remove deletes what was created for a wire.
 func (k *kernelWorker) remove(w *wireEnd) {
 	w.udp.Route(nil)
 	for i := range w.line {
@@ -283,7 +283,7 @@ func (k *kernelWorker) remove(w *wireEnd) {
 	k.removePaths(w)
 }
 
-// usesLeg tells whether a wire that stays has the leg.
+// usesLeg reports whether a remaining wire has the leg.
 func (f *Fabric) usesLeg(index int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -297,7 +297,7 @@ func (f *Fabric) usesLeg(index int) bool {
 	return false
 }
 
-// close ends the readers; the kernel's objects stay for the next process.
+// close stops the readers. The kernel's objects stay for the next process.
 func (k *kernelWorker) close() {
 	f := k.f
 	f.mu.Lock()

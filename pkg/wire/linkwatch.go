@@ -38,8 +38,8 @@ func (f *Fabric) findDevice() error {
 }
 
 // linkLoop follows the state of the interfaces of a namespace: the legs', or the
-// devices'. It ends when the kernel's messages were too many (ENOBUFS), to begin anew
-// with a full picture.
+// devices'. It ends if messages of the kernel were lost (ENOBUFS), so that the caller
+// starts again with a full list.
 func (f *Fabric) linkLoop(handle *netlink.Handle, fd int, devices bool) error {
 	ns := netns.NsHandle(fd)
 	updates, done := make(chan netlink.LinkUpdate, 256), make(chan struct{})
@@ -84,8 +84,8 @@ func (f *Fabric) linkLoop(handle *netlink.Handle, fd int, devices bool) error {
 	}
 }
 
-// onlyLinks notes that links which are not among all are no more: their end may have
-// been told in a message that was lost.
+// onlyLinks removes links that are not among all: the message about their deletion may
+// have been lost.
 func (f *Fabric) onlyLinks(all []netlink.Link) {
 	there := map[int]bool{0: true}
 	for _, l := range all {
@@ -106,8 +106,7 @@ func (f *Fabric) onlyLinks(all []netlink.Link) {
 	}
 }
 
-// linkSeen takes the state of a link, which may be a leg or a device's side, from
-// linkLoop.
+// linkSeen records the state of a link, which may be a leg or a device's side.
 func (f *Fabric) linkSeen(l netlink.Link, devices bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,12 +118,12 @@ func (f *Fabric) linkSeen(l netlink.Link, devices bool) {
 	f.takeLink(l.Attrs(), l.Type())
 }
 
-// linkLooks is how often a link is looked at again whose state changes meanwhile.
+// linkLooks limits how often a link is read again because its state changed meanwhile.
 const linkLooks = 20
 
-// lookAt asks for a link out of linkLoop's turn, and takes its state. An answer that
-// linkLoop may have overtaken is old, and nobody would correct it: then it is asked
-// for again.
+// lookAt reads a link beside linkLoop and records its state. If linkLoop processed a
+// message meanwhile, the answer may be stale and nothing would correct it, so lookAt reads
+// again.
 func (f *Fabric) lookAt(ask func() (netlink.Link, error)) (netlink.Link, error) {
 	for range linkLooks {
 		f.mu.Lock()
@@ -147,7 +146,7 @@ func (f *Fabric) lookAt(ask func() (netlink.Link, error)) (netlink.Link, error) 
 	return nil, errors.New("the interfaces change all the time")
 }
 
-// takeLink takes the state of a link, under the lock.
+// takeLink records the state of a link. The caller holds the lock.
 func (f *Fabric) takeLink(a *netlink.LinkAttrs, kind string) {
 	if a.Name == f.opt.Underlay && f.eng.Limit != clampMTU(a.MTU) {
 		f.eng.Remeasure(f.underlayMTU())
@@ -171,7 +170,7 @@ func (f *Fabric) takeLink(a *netlink.LinkAttrs, kind string) {
 					l.peerIndex = a.ParentIndex
 				}
 				if l.away && (l.peerIndex != was || !wasAway) {
-					l.looked = false // its state may have been told before
+					l.looked = false // its message may have come before
 					poke(f.kernel)
 				}
 				wasAdmin := l.admin
@@ -190,8 +189,8 @@ func (f *Fabric) takeLink(a *netlink.LinkAttrs, kind string) {
 	}
 }
 
-// takeDevice takes the state of an interface in the devices' namespace, under the
-// lock: that of a device's side shows there even while its leg is down.
+// takeDevice records the state of an interface in the devices' namespace, which shows a
+// device's side even while its leg is down. The caller holds the lock.
 func (f *Fabric) takeDevice(a *netlink.LinkAttrs) {
 	for _, w := range f.wires {
 		for _, l := range w.legs {
@@ -202,7 +201,7 @@ func (f *Fabric) takeDevice(a *netlink.LinkAttrs) {
 	}
 }
 
-// linkGone notes that a link is no more.
+// linkGone records that a link was deleted.
 func (f *Fabric) linkGone(index int, devices bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -218,13 +217,13 @@ func (f *Fabric) linkGone(index int, devices bool) {
 				f.legChanged(w)
 				poke(f.kernel)
 			case l.away == devices && l.peerIndex == index:
-				l.peerIndex = 0 // moved to a namespace of its own, most likely
+				l.peerIndex = 0 // probably moved to another namespace
 			}
 		}
 	}
 }
 
-// legChanged tells the far end, and works out what is to be done here.
+// legChanged notifies the far end, and decides again.
 func (f *Fabric) legChanged(w *wireEnd) {
 	f.decide(w)
 	if p := f.eng.Peers[w.want.PeerPod]; !w.local() && p != nil {
@@ -233,7 +232,7 @@ func (f *Fabric) legChanged(w *wireEnd) {
 	}
 }
 
-// underlayMTU asks for the MTU of the Pod network's interface.
+// underlayMTU returns the MTU of the Pod network's interface.
 func (f *Fabric) underlayMTU() int {
 	mtu := f.udp.InterfaceMTU(f.opt.Underlay)
 	if mtu == 0 {

@@ -13,25 +13,25 @@ import (
 	"github.com/c9s-lab/c9s/pkg/wire/proto"
 )
 
-// Sessions are not for wires alone: the management network asks for some, to learn where
-// another Pod of the lab is, from itself and proven, and whether it is there.
+// Sessions do not serve wires alone. The management network uses them too: a session
+// proves the address of another Pod of the lab, and that the Pod is alive.
 
 // Peer is another Pod of the lab.
 type Peer struct {
 	Pod string
-	// Addr is where it has proven to be, not valid while there is no session.
+	// Addr is its proven address, not valid without a session.
 	Addr netip.Addr
 	RTT  time.Duration
 }
 
-// SetLab says which Pods may open a session although no wire leads to them.
+// SetLab sets which Pods may open a session although no wire leads to them.
 func (f *Fabric) SetLab(pods map[string]bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lab = pods
 }
 
-// Keep keeps sessions with Pods, besides those to which wires lead.
+// Keep keeps sessions with these Pods too, although no wire leads to them.
 func (f *Fabric) Keep(pods map[string]bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,7 +43,7 @@ func (f *Fabric) Keep(pods map[string]bool) {
 	poke(f.resolve)
 }
 
-// Peers returns all Pods with which there is a session, or is to be one.
+// Peers returns all Pods that have or should have a session.
 func (f *Fabric) Peers() []Peer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,8 +59,8 @@ func (f *Fabric) Peers() []Peer {
 	return all
 }
 
-// called makes a Pod of the lab a peer because it says hello, under the lock. It returns
-// nil for a stranger.
+// called makes a Pod of the lab a peer because it sent a hello. It returns nil for a
+// stranger. The caller holds the lock.
 func (f *Fabric) called(pod string) *proto.Peer {
 	if !f.lab[pod] || pod == f.opt.Pod {
 		return nil
@@ -70,7 +70,7 @@ func (f *Fabric) called(pod string) *proto.Peer {
 	return f.eng.Peers[pod]
 }
 
-// forgetCallers drops those that have ended their session, under the lock.
+// forgetCallers removes those that have ended their session. The caller holds the lock.
 func (f *Fabric) forgetCallers(now time.Duration) {
 	forgotten := false
 	for pod, at := range f.callers {

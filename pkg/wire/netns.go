@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is the network namespace that the fabric was made in. Sockets belong
-// to the namespace of the thread that opens them, and goroutines change threads.
+// namespace is the network namespace in which the fabric was created. A socket belongs to
+// the namespace of the thread that opens it, and goroutines change threads.
 type namespace struct{ fd int }
 
 func currentNamespace() (namespace, error) {
@@ -21,7 +21,7 @@ func currentNamespace() (namespace, error) {
 	return namespace{fd}, nil
 }
 
-// enter binds the goroutine to a thread in the namespace, for good: the thread
+// enter binds the goroutine to a thread in the namespace. It is never unbound: the thread
 // ends with the goroutine.
 func (n namespace) enter() error {
 	runtime.LockOSThread()

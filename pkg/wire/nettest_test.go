@@ -112,7 +112,7 @@ func (n *testNS) addr(t testing.TB, name, prefix string) {
 	fatal(t, n.h.AddrAdd(n.link(t, name), a))
 }
 
-// carrier tells whether an interface has one.
+// carrier reports whether an interface has one.
 func (n *testNS) carrier(name string) bool {
 	l, err := n.h.LinkByName(name)
 	return err == nil && l.Attrs().RawFlags&unix.IFF_LOWER_UP != 0

@@ -16,44 +16,44 @@ import (
 // Options are the settings of a Fabric that do not change while it runs.
 type Options struct {
 	Lab string
-	// Pod is the Kubernetes name of this Pod: peers know it by that.
+	// Pod is the Kubernetes name of this Pod, by which peers identify it.
 	Pod string
-	// Port is UDP, 0 for contract.WirePort. All Pods of a lab have the same.
+	// Port is the UDP port, 0 for contract.WirePort. All Pods of a lab use the same one.
 	Port int
-	// Key is the lab's; without one only addresses that Resolver gives are
-	// believed.
+	// Key is the lab's. Without a key, peers are accepted only from addresses that
+	// Resolver returns.
 	Key []byte
-	// Encrypt seals the frames (AES-256-GCM). All Pods of a lab agree on it. It
-	// needs a key.
+	// Encrypt encrypts the frames (AES-256-GCM). All Pods of a lab must have the same
+	// setting. It requires a key.
 	Encrypt bool
 	// Underlay is the interface of the Pod network.
 	Underlay string
-	// Device is the descriptor of the devices' network namespace, where that is not
-	// the caller's; 0 for none.
+	// Device is the descriptor of the devices' network namespace. 0: that of the
+	// caller.
 	Device int
-	// VXLANPort is UDP, 0 for contract.VXLANPort.
+	// VXLANPort is the UDP port of vxlan, 0 for contract.VXLANPort.
 	VXLANPort int
-	// AskPort is TCP: the processes of all Pods of a lab listen there. A peer that is
-	// silent, but takes connections there, is not lost: it gets no processor time. 0
-	// for none.
+	// AskPort is a TCP port on which the processes of all Pods of a lab listen. A
+	// silent peer that accepts connections there is not lost: it gets no processor
+	// time. 0: none.
 	AskPort int
-	// Epoch is greater than that of every earlier process of this Pod: a peer takes the
-	// greatest. 0 for the clock's nanoseconds.
+	// Epoch must be greater than that of every earlier process of this Pod: a peer
+	// accepts the greatest. 0: nanoseconds of the clock.
 	Epoch    uint64
 	Resolver Resolver
 	Log      *slog.Logger
 
-	// noOffload does without virtio-net headers and UDP segmentation, noSegment
-	// without the latter, for tests.
+	// noOffload disables virtio-net headers and UDP segmentation, noSegment only the
+	// latter. For tests.
 	noOffload, noSegment bool
 	// more are datapaths for tests, preferred to those of datapaths.
 	more []offer
 }
 
-// Resolver knows where Pods are.
+// Resolver finds the addresses of Pods.
 type Resolver interface {
-	// Lookup gives the present addresses of a Pod. No address and no error means
-	// that it is not known yet.
+	// Lookup returns the current addresses of a Pod. No address and no error means
+	// that none is known yet.
 	Lookup(ctx context.Context, pod string) ([]netip.Addr, error)
 }
 
@@ -61,8 +61,8 @@ type Resolver interface {
 type Wire struct {
 	ID      contract.WireID
 	PeerPod string
-	// Leg is this end's leg: the sidecar's side of the veth pair whose other side
-	// the device has. A new LegIndex means that it was made anew; 0 looks it up.
+	// Leg is this end's leg: the sidecar's side of the veth pair to the device. A new
+	// LegIndex means that it was recreated. 0: look it up.
 	Leg      string
 	LegIndex int
 	// LocalLeg, instead of PeerPod, is the leg of the other end in this Pod.
@@ -72,8 +72,8 @@ type Wire struct {
 	MTU int
 	// Datapath is auto, udp or vxlan; "" is auto.
 	Datapath string
-	// Plain tells that the device cannot take super-frames and unfinished
-	// checksums: they are segmented and finished before they are delivered.
+	// Plain is set if the device cannot handle super-frames and unfinished
+	// checksums. The sidecar then segments and finishes them before delivery.
 	Plain bool
 	// Impairment of what this end sends (from Leg to LocalLeg), nil for none;
 	// ReverseImpairment of what LocalLeg sends.
@@ -84,7 +84,7 @@ type Wire struct {
 // maxWireID is the greatest that fits a VXLAN's number (RFC 7348, 5).
 const maxWireID = 1<<24 - 1
 
-// check tells all that is wrong with a desired state.
+// check returns all errors of a desired state.
 func check(wires []Wire, others []offer) error {
 	var errs []error
 	bad := func(w Wire, format string, args ...any) {

@@ -11,7 +11,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/wire/impair"
 )
 
-// outs is where frames for leg i go. The receiver uses the first.
+// outs returns the destination of frames for leg i. udp uses the first one.
 func (w *wireEnd) outs(i int) *atomic.Pointer[datapath.Out] {
 	if i == 0 {
 		return &w.Out
@@ -19,7 +19,7 @@ func (w *wireEnd) outs(i int) *atomic.Pointer[datapath.Out] {
 	return &w.localOut
 }
 
-// entry takes the frames that leg i's device sends.
+// entry returns the function that gets the frames of leg i's device.
 func (f *Fabric) entry(w *wireEnd, i int) func(m *datapath.Mover, vnet, frame []byte) {
 	direct := f.exit(w, i)
 	return func(m *datapath.Mover, vnet, frame []byte) {
@@ -31,7 +31,8 @@ func (f *Fabric) entry(w *wireEnd, i int) func(m *datapath.Mover, vnet, frame []
 	}
 }
 
-// exit leads from leg i to the other end: the peer, or the other leg.
+// exit returns the function that passes frames of leg i to the other end: the peer, or the
+// other leg.
 func (f *Fabric) exit(w *wireEnd, i int) func(m *datapath.Mover, vnet, frame []byte) {
 	if w.local() {
 		return f.relay(w, i)
@@ -45,7 +46,7 @@ func (f *Fabric) exit(w *wireEnd, i int) func(m *datapath.Mover, vnet, frame []b
 	}
 }
 
-// relay leads to the other leg.
+// relay is exit to the other leg.
 func (f *Fabric) relay(w *wireEnd, i int) func(m *datapath.Mover, vnet, frame []byte) {
 	frames, bytes := &w.TxFrames, &w.TxBytes
 	if i == 1 {
@@ -67,7 +68,7 @@ func (f *Fabric) relay(w *wireEnd, i int) func(m *datapath.Mover, vnet, frame []
 	}
 }
 
-// lines makes the delay lines of a wire what its impairments say.
+// lines brings the delay lines of a wire to the state that its impairments ask for.
 func (k *kernelWorker) lines(w *wireEnd) {
 	f := k.f
 	f.mu.Lock()

@@ -11,12 +11,12 @@ import (
 	"github.com/c9s-lab/c9s/pkg/wire/vxlan"
 )
 
-// offer is a datapath with its name and what a heartbeat says of it; the bits are part
-// of the wire protocol (docs/reference/wire.md).
+// offer is a datapath with its name and its bits in a heartbeat, which are part of the
+// wire protocol (docs/reference/wire.md).
 type offer struct {
 	name string
-	// ready: the sender would send by the datapath and is ready to receive by it.
-	// sending: its frames take the datapath now.
+	// ready: the sender wants to send by the datapath and is ready to receive by it.
+	// sending: the sender sends by it now.
 	ready, sending uint8
 	datapath.Datapath
 }
@@ -41,7 +41,7 @@ type pathState struct {
 
 func (s *pathState) ready() bool { return s.remote.IsValid() }
 
-// bits are those of the offer that a heartbeat has for this state.
+// bits returns the bits of the offer for this state.
 func (s *pathState) bits(o *offer) (b uint8) {
 	if s.want && s.ready() {
 		b |= o.ready
@@ -52,7 +52,7 @@ func (s *pathState) bits(o *offer) (b uint8) {
 	return b
 }
 
-// pathBits is what a heartbeat says of a wire's datapaths, under the lock.
+// pathBits returns a wire's datapath bits for a heartbeat. The caller holds the lock.
 func (f *Fabric) pathBits(w *wireEnd) (b uint8) {
 	for i := range w.paths {
 		b |= w.paths[i].bits(&f.datapaths[i])
@@ -60,8 +60,8 @@ func (f *Fabric) pathBits(w *wireEnd) (b uint8) {
 	return b
 }
 
-// whyUDP is why a wire does not take the datapath that it should, under the lock: the
-// one that the topology names, or the preferred one.
+// whyUDP returns why a wire does not take the datapath that the topology names, or the
+// preferred one. The caller holds the lock.
 func (f *Fabric) whyUDP(w *wireEnd) string {
 	for i, o := range f.datapaths {
 		if w.want.Datapath == o.name || w.want.Datapath == DatapathAuto || w.want.Datapath == "" {
@@ -71,8 +71,8 @@ func (f *Fabric) whyUDP(w *wireEnd) string {
 	return ""
 }
 
-// decidePaths works out which datapaths a wire's end wants, under the lock. It reports
-// whether the kernel worker has something to do.
+// decidePaths computes which datapaths a wire's end wants, and reports whether the kernel
+// worker has something to do. The caller holds the lock.
 func (f *Fabric) decidePaths(w *wireEnd) (change bool) {
 	taken := false
 	for i := range w.paths {
@@ -106,9 +106,9 @@ func (f *Fabric) pathWanted(w *wireEnd, i int) (bool, string) {
 	return why == "", why
 }
 
-// pathTarget is the desired state of a datapath, under the lock: the remote, not valid
-// if the end is not to be ready, and whether this end sends by it. The end stays ready
-// while the far end still sends.
+// pathTarget returns the desired state of a datapath: the remote, not valid if the end
+// should not be ready, and whether this end sends by it. The end stays ready while the far
+// end still sends. The caller holds the lock.
 func (f *Fabric) pathTarget(w *wireEnd, i int) (remote netip.Addr, send bool) {
 	o, s := &f.datapaths[i], &w.paths[i]
 	p := f.eng.Peers[w.want.PeerPod]
@@ -125,7 +125,7 @@ func (f *Fabric) pathTarget(w *wireEnd, i int) (remote netip.Addr, send bool) {
 	return remote, s.want && s.ready() && s.remote == remote && bits&o.ready != 0
 }
 
-// paths makes the datapaths of a wire what they should be.
+// paths brings the datapaths of a wire to their desired state.
 func (k *kernelWorker) paths(w *wireEnd) {
 	for i := range w.paths {
 		k.path(w, i)
@@ -198,7 +198,7 @@ func (k *kernelWorker) removePaths(w *wireEnd) {
 	}
 }
 
-// removePath takes back what was made for a wire, if anything.
+// removePath deletes what was created for a wire, if anything.
 func (k *kernelWorker) removePath(w *wireEnd, i int) {
 	k.f.mu.Lock()
 	s := &w.paths[i]

@@ -6,17 +6,17 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// Status is what a fabric does now.
+// Status is the observed state of a fabric.
 type Status struct {
 	Pod string `json:"pod"`
-	// Epoch is when the process began, nanoseconds since 1970, or more where the
+	// Epoch is the start time of the process in nanoseconds since 1970, or more if the
 	// clock has stepped back since an earlier process of the Pod.
 	Epoch uint64 `json:"epoch"`
 	// Mode is open, authenticated or encrypted.
 	Mode string `json:"mode"`
 	// UnderlayMTU is that of the Pod network's interface, bytes.
 	UnderlayMTU int `json:"underlayMtu"`
-	// Segmentation tells whether the kernel cuts and merges datagrams.
+	// Segmentation reports whether the kernel cuts and merges datagrams.
 	Segmentation bool `json:"segmentation"`
 	// Dropped counts datagrams by reason.
 	Dropped map[string]uint64 `json:"dropped,omitempty"`
@@ -32,19 +32,20 @@ type WireStatus struct {
 	PeerEpoch uint64 `json:"peerEpoch,omitempty"`
 	Leg       string `json:"leg"`
 	LocalLeg  string `json:"localLeg,omitempty"`
-	// Up tells that the device has its cable plugged in; Reason why not.
+	// Up is set if the device sees a carrier. Reason says why it does not.
 	Up     bool      `json:"up"`
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since"`
-	// LocalCarrier and RemoteCarrier are the devices' own states.
+	// LocalCarrier and RemoteCarrier are the states of the devices' interfaces.
 	LocalCarrier  bool `json:"localCarrier"`
 	RemoteCarrier bool `json:"remoteCarrier"`
-	// Datapath is udp, vxlan or local: what this end sends by. RemoteDatapath is
-	// what the far end sends by. Why tells why auto or vxlan is not vxlan.
+	// Datapath is the one that this end sends by: udp, vxlan or local. RemoteDatapath
+	// is that of the far end. Why says why auto or vxlan is not vxlan.
 	Datapath       string `json:"datapath"`
 	RemoteDatapath string `json:"remoteDatapath,omitempty"`
 	Why            string `json:"why,omitempty"`
-	// RTT is of heartbeats, milliseconds; Loss of heartbeats this end sent, 0..1.
+	// RTT is the round-trip time of heartbeats in milliseconds. Loss is the share of
+	// lost heartbeats from this end, 0 to 1.
 	RTT  float64 `json:"rttMs"`
 	Loss float64 `json:"loss"`
 	// PathMTU is bytes of IP packet.

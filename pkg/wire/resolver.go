@@ -42,7 +42,7 @@ func (f *Fabric) resolveLoop() {
 	}
 }
 
-// lookupAll asks the resolver and tells how many peers had no session.
+// lookupAll looks up all peers without a session and returns their number.
 func (f *Fabric) lookupAll() int {
 	f.mu.Lock()
 	var names []string

@@ -12,15 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A leg is in the same network namespace as its device. What the device sends
-// comes in on the leg, and the kernel would take it for traffic of its own: answer
-// ARP, or hand an OSPF multicast back to the router that sent it. The packet
-// socket sees frames before tc does, so a tc program on the leg's ingress that
-// drops all keeps the kernel's stack out (gact's drop is missing on many kernels).
+// The kernel would process what a device sends, since it arrives on an interface of this
+// namespace: it would answer ARP, or return an OSPF multicast to the router that sent it.
+// Packet sockets receive frames before tc does. So a tc program on the leg's ingress drops
+// everything and keeps it from the kernel's stack (many kernels lack gact's drop).
 
 const shieldPriority = 49000
 
-// shield makes the kernel's own stack blind for what comes in on a leg.
+// shield keeps what arrives on a leg from the kernel's stack.
 func (k *kernelWorker) shield(index int) error {
 	if k.guard == 0 {
 		fd, err := loadDrop()
@@ -42,7 +41,7 @@ func (k *kernelWorker) shield(index int) error {
 	return nil
 }
 
-// unshield takes the filters off again.
+// unshield removes the filters.
 func (k *kernelWorker) unshield(index int) {
 	if err := k.h.QdiscDel(datapath.Clsact(index)); err != nil && !datapath.LinkGone(err) && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 		k.f.opt.Log.Debug("clsact stays on a leg", "error", err)
@@ -50,7 +49,7 @@ func (k *kernelWorker) unshield(index int) {
 }
 
 // The program "return TC_ACT_SHOT" (linux/bpf.h, pkt_cls.h): r0 = 2; exit. The
-// kernel is given addresses in numbers, so they are of variables that stay.
+// kernel gets addresses as numbers, so they must be those of package variables.
 var (
 	dropProgram = [2]uint64{0xb7 | 2<<32, 0x95}
 	dropLicense = [4]byte{'G', 'P', 'L', 0}

@@ -13,7 +13,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/wire/proto"
 )
 
-// Status tells what the fabric does now; the wires are sorted by id.
+// Status returns the observed state of the fabric. The wires are sorted by id.
 func (f *Fabric) Status() Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,8 +37,8 @@ func (f *Fabric) Status() Status {
 	return s
 }
 
-// kept reports whether an earlier process left the device its carrier, and this one does
-// not know better yet.
+// kept reports whether an earlier process left the device with a carrier, and this one has
+// not decided yet.
 func (w *wireEnd) kept() bool {
 	l := w.legs[0]
 	return !w.local() && l.keep && l.index != 0 && l.admin && l.observed && l.device

@@ -17,9 +17,9 @@ const Version = "c9s.dev/status/v1"
 // answer that is not 200, in case it becomes 200.
 const QueryWait = "wait"
 
-// QuerySince is the Tag of the Status that the client of PathStatus has: the answer is
-// held until there is another one, for HoldStatus at most. A byte of white space every
-// BeatStatus tells that there is none yet.
+// QuerySince is the Tag of the Status that the client of PathStatus has: the sidecar
+// holds the answer until the status changes, for at most HoldStatus. A byte of white space every
+// BeatStatus shows that the sidecar still answers.
 const QuerySince = "since"
 
 // The times of a held answer.
@@ -86,7 +86,7 @@ type Mgmt struct {
 	Interface string       `json:"interface"`
 	IPv4      netip.Prefix `json:"ipv4,omitzero"`
 	IPv6      netip.Prefix `json:"ipv6,omitzero"`
-	// Made tells that the interface and its router are there.
+	// Made is set if the interface and its router are there.
 	Made bool `json:"made"`
 	// Peers are the Pods that are talked to.
 	Peers []Peer `json:"peers,omitempty"`

@@ -13,7 +13,7 @@ func peerOf(i *contract.Interface, want map[string]*contract.Interface) *contrac
 	return want[Key{Node: i.Local.PeerNode, Name: i.Local.PeerInterface}.String()]
 }
 
-// Impaired tells whether a local link needs the fabric: one direction at least
+// Impaired reports whether a local link needs the fabric: one direction at least
 // is impaired.
 func Impaired(i *contract.Interface, want map[string]*contract.Interface) bool {
 	if i.Local.Impairment != nil {
@@ -23,7 +23,7 @@ func Impaired(i *contract.Interface, want map[string]*contract.Interface) bool {
 	return peer != nil && peer.Local != nil && peer.Local.Impairment != nil
 }
 
-// First tells whether i is the end that is named first; the names decide, not
+// First reports whether i is the end that is named first; the names decide, not
 // the order in the file, which a change may turn round.
 func First(i *contract.Interface) bool {
 	if i.Node != i.Local.PeerNode {

@@ -22,7 +22,7 @@ const (
 	maxAltName = 127
 )
 
-// Legal tells whether Linux takes name for an interface's name.
+// Legal reports whether Linux takes name for an interface's name.
 func Legal(name string) bool {
 	if name == "" || len(name) > maxName || name == "." || name == ".." {
 		return false

@@ -243,7 +243,7 @@ func (r *round) removeUnwanted() {
 	}
 }
 
-// wantsLeg tells whether the helper still has a use: its interface is wanted and
+// wantsLeg reports whether the helper still has a use: its interface is wanted and
 // of a kind that has such a helper.
 func (r *round) wantsLeg(alias string) bool {
 	i := r.want[strings.TrimSuffix(alias, tunnelMark)]

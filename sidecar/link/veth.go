@@ -120,7 +120,7 @@ func (r *round) clear(p *place, k Key, name string) error {
 	return fmt.Errorf("there is an interface %s already, a %s that is not the lab's", name, old.Type())
 }
 
-// ours tells whether an interface bears a mark of the sidecar.
+// ours reports whether an interface bears a mark of the sidecar.
 func ours(l netlink.Link) bool {
 	for _, alt := range l.Attrs().AltNames {
 		if len(alt) > len(ownerAltPrefix) && alt[:len(ownerAltPrefix)] == ownerAltPrefix {

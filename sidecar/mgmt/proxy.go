@@ -46,7 +46,7 @@ func proxied(l netlink.Link, a netip.Addr) *netlink.Neigh {
 // ndaDST is NDA_DST (linux/neighbour.h).
 const ndaDST = 1
 
-// Proxied tells whether an address is still answered for. The kernel drops all of
+// Proxied reports whether an address is still answered for. The kernel drops all of
 // an interface's entries when that loses its carrier (pneigh_ifdown), so one
 // stands for all.
 func Proxied(l netlink.Link, a netip.Addr) bool {

@@ -56,7 +56,7 @@ type Table struct{}
 const markerPrefix = "of-"
 
 // Apply makes the table agree with c. One that agrees is not touched; another is
-// replaced in one transaction, so no packet sees half of it. It tells whether it
+// replaced in one transaction, so no packet sees half of it. It reports whether it
 // changed something.
 func (Table) Apply(c Config) (bool, error) {
 	conn, err := nftables.New()

@@ -60,7 +60,7 @@ func (d *desired) read(c *Config) (change, error) {
 	return ch, errors.Join(errs...)
 }
 
-// fresh reads a file and tells whether it differs from the last time.
+// fresh reads a file and reports whether it differs from the last time.
 func (d *desired) fresh(path string) ([]byte, bool, error) {
 	f, err := os.Open(path)
 	if err != nil {

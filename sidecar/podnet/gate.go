@@ -38,7 +38,7 @@ func newAsker(resolver resolver) *asker {
 	return &asker{resolver: resolver, client: &http.Client{Timeout: askPatience, Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10}}, over: map[contract.WaitFor]bool{}}
 }
 
-// ask tells whether the stage is over. One that cannot be reached is not.
+// ask reports whether the stage is over. One that cannot be reached is not.
 func (a *asker) ask(ctx context.Context, w contract.WaitFor) bool {
 	a.mu.Lock()
 	over := a.over[w]

@@ -227,7 +227,7 @@ func TestStagesOfOthers(t *testing.T) {
 			t.Errorf("%+v is asked", w)
 		}
 	}
-	// What is over already needs no question: its answer tells whether one would be asked.
+	// What is over already needs no question: its answer reports whether one would be asked.
 	other := contract.WaitFor{Pod: "r3", Node: "R3", Stage: "healthy"}
 	s := &sidecar{man: m, asker: newAsker(nil)}
 	s.asker.over = map[contract.WaitFor]bool{want: true, other: true}

@@ -69,7 +69,7 @@ func (p *pod) hasNot(name string) error {
 	return nil
 }
 
-// carrier tells whether the interface has its cable plugged in.
+// carrier reports whether the interface has its cable plugged in.
 func (p *pod) carrier(name string) error {
 	out, err := run("ip", "-n", p.ns, "-o", "link", "show", name)
 	if err != nil || !strings.Contains(out, "LOWER_UP") {

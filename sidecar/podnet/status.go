@@ -35,7 +35,7 @@ func (m moment) orFailed(other string) string {
 	return other
 }
 
-// startup tells whether devices may start: interfaces are there and nothing has
+// startup reports whether devices may start: interfaces are there and nothing has
 // to be waited for.
 func (s *sidecar) startup() (bool, string) {
 	if s.begins.Load() {
@@ -109,7 +109,7 @@ func (s *sidecar) ready() (bool, string) {
 	return true, ""
 }
 
-// faulty tells whether a wire should carry frames and does not. An end that its
+// faulty reports whether a wire should carry frames and does not. An end that its
 // device has shut down is no fault, as long as the peer is heard.
 func faulty(w wire.WireStatus) (bool, string) {
 	if w.Up {

@@ -126,7 +126,7 @@ func (l *layout) file(e contract.Entry) error {
 	return l.root.Rename(temporary, e.Path)
 }
 
-// issued tells whether the node's certificate is there yet.
+// issued reports whether the node's certificate is there yet.
 func (l *layout) issued(e contract.Entry) bool {
 	for _, chunk := range e.Chunks {
 		if _, err := os.Stat(filepath.Join(l.chunks, chunk)); err != nil {

@@ -15,7 +15,7 @@ import (
 type trial struct {
 	feature Feature
 	try     func() error
-	// here tells that no network namespace is needed.
+	// here is set if no network namespace is needed.
 	here bool
 }
 

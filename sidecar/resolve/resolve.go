@@ -51,7 +51,7 @@ func New(servers, search []string) *Resolver {
 	return &Resolver{dialer: net.Dialer{Timeout: dnsPatience}, cache: map[string]*answer{}, servers: servers, search: search}
 }
 
-// SetKnown takes the directory's addresses, and tells whether they are new.
+// SetKnown takes the directory's addresses, and reports whether they are new.
 func (r *Resolver) SetKnown(pods map[string][]netip.Addr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

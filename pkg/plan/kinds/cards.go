@@ -140,7 +140,7 @@ func slotNumber(c lab.Component) int {
 	return n
 }
 
-// IsCPMSlot tells whether a slot holds a control card: A, B, or none named, which
+// IsCPMSlot reports whether a slot holds a control card: A, B, or none named, which
 // is an integrated chassis.
 func IsCPMSlot(slot string) bool {
 	switch strings.ToUpper(strings.TrimSpace(slot)) {

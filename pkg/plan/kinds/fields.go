@@ -114,7 +114,7 @@ type License struct {
 	Policy string `yaml:"policy" json:"policy,omitempty"`
 	// File is where the licence lies in the node's folder, "" to ignore it.
 	File string `yaml:"file" json:"file,omitempty"`
-	// InConfig tells that the default configuration holds its text.
+	// InConfig is set if the default configuration holds its text.
 	InConfig bool `yaml:"inConfig" json:"inConfig,omitempty"`
 }
 

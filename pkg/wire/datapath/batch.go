@@ -11,19 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The datapath's system calls never block, so they go past the scheduler
-// (RawSyscall): it need not know of them, and a copy of 64 KB is too short for
-// handing the processor on.
+// The system calls of the datapath never block, so they bypass the scheduler (RawSyscall):
+// copying 64 KB takes too little time to hand the processor to another goroutine.
 
 const (
 	// Slots is how many datagrams or frames one call takes.
 	Slots = 32
 	// slotSize holds the longest frame with its header, or UDP's longest payload.
 	slotSize = 68 << 10
-	// slotRoom is before the frame in a slot: a VLAN tag is put in without moving
-	// more than the addresses.
+	// slotRoom is free space before the frame in a slot, so that inserting a VLAN tag
+	// moves only the addresses.
 	slotRoom = 16
-	// batchBytes is what one call should bring: more does not stay in the
+	// batchBytes is how much one call should return: more does not stay in the
 	// processor's cache until it is sent.
 	batchBytes = 256 << 10
 	controlLen = 64
@@ -45,8 +44,8 @@ func FromRaw(r *RawAddr) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom16(r.Addr).Unmap(), port)
 }
 
-// RxBatch is the memory of one receiving call. It is lent to a reader while
-// there is something to read, so that idle legs cost no memory.
+// RxBatch is the memory of one receiving call. A reader borrows it while there is
+// something to read, so that idle legs cost no memory.
 type RxBatch struct {
 	mem   []byte
 	Msgs  [Slots]unix.Mmsghdr
@@ -54,7 +53,7 @@ type RxBatch struct {
 	vnet  [Slots][virtio.HeaderLen + 6]byte
 	ctrl  [Slots][controlLen]byte
 	Names [Slots]RawAddr
-	Want  int     // how many to ask for
+	Want  int     // messages to ask for
 	laid  [2]bool // how they are laid out
 	ready bool
 }
@@ -74,8 +73,8 @@ func (r *RxBatch) Free() { unix.Munmap(r.mem) }
 // Slot is the memory of message i.
 func (r *RxBatch) Slot(i int) []byte { return r.mem[i*slotSize : (i+1)*slotSize : (i+1)*slotSize] }
 
-// Prepare lays the messages out: for a leg, the virtio-net header apart from the
-// frame; for the underlay, the sender's address.
+// Prepare lays out the messages: for a leg with the virtio-net header apart from the
+// frame, for the underlay with the sender's address.
 func (r *RxBatch) Prepare(vnet, names bool, want int) {
 	r.Want = want
 	if r.laid == [2]bool{vnet, names} && r.ready {
@@ -103,7 +102,7 @@ func (r *RxBatch) Prepare(vnet, names bool, want int) {
 	}
 }
 
-// Recv reads what is there, at most want messages, without waiting.
+// Recv reads at most want messages without waiting.
 func (r *RxBatch) Recv(fd int) (int, unix.Errno) {
 	for i := range r.Want {
 		r.Msgs[i].Hdr.Controllen = controlLen
@@ -142,7 +141,7 @@ func (r *RxBatch) Cmsg(i int, level, kind int32) []byte {
 	return nil
 }
 
-// Pool keeps a few batches for the next reader that has work.
+// Pool keeps a few batches for the next reader.
 type Pool chan *RxBatch
 
 // NewPool returns an empty pool.
@@ -167,7 +166,7 @@ func (p Pool) Put(r *RxBatch) {
 	}
 }
 
-// Close frees what is kept; nobody reads any more.
+// Close frees what is kept. Nothing reads any more.
 func (p Pool) Close() {
 	for {
 		select {
@@ -196,11 +195,11 @@ type TxBatch struct {
 	names [TxMsgs]RawAddr
 	// Failed is called for each message that was not sent.
 	Failed func(i int, e unix.Errno)
-	// Waits tells that a full socket is waited for, a little.
+	// Waits is set if flush waits a little for a full socket.
 	Waits bool
 }
 
-// Room tells whether a message of niov pieces fits.
+// Room reports whether a message of niov pieces fits.
 func (t *TxBatch) Room(niov int) bool { return t.N < TxMsgs && t.Niov+niov <= txIovs }
 
 // Start begins a message.
@@ -250,7 +249,7 @@ func (t *TxBatch) Flush() {
 			i += int(n)
 		case e == unix.EINTR:
 		case e == unix.EAGAIN && t.Waits && !waited:
-			// The underlay's queue is full: the sender's own queue fills behind it.
+			// The underlay's queue is full. The sender's own queue fills meanwhile.
 			waited = true
 			unix.Poll([]unix.PollFd{{Fd: int32(t.FD), Events: unix.POLLOUT}}, 10)
 		default:

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Out is where a wire's frames go to the device. It is replaced, never changed.
+// Out is the way of a wire's frames to the device. It is replaced, never changed.
 type Out struct {
 	Sock *Socket
-	// Plain: the device takes no super-frames and no unfinished checksums.
+	// Plain: the device cannot handle super-frames and unfinished checksums.
 	Plain bool
 	Drops *drop.Counters
 }
@@ -21,7 +21,7 @@ type Deliverer struct {
 	Out  TxBatch
 	leg  *Out
 	None [virtio.HeaderLen]byte // the header of a frame that is complete
-	// Copies holds frames that were made here, until flush.
+	// Copies holds frames that were created here, until Flush.
 	Copies [][]byte
 }
 
@@ -68,7 +68,7 @@ func (d *Deliverer) Parts(leg *Out, vnet, header, payload []byte) {
 	d.Out.Piece(payload)
 }
 
-// software finishes what the device could not.
+// software segments a super-frame and finishes checksums for the device.
 func (d *Deliverer) software(leg *Out, vnet, header, payload []byte) {
 	var h virtio.Header
 	h.Parse(vnet)

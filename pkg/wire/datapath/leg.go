@@ -14,16 +14,16 @@ import (
 // legBuffer is what may wait for a leg's reader.
 const legBuffer = 8 << 20
 
-// Socket is a packet socket on a leg: what the device sends comes out of it,
-// what is written to it goes to the device.
+// Socket is a packet socket on a leg. Reads return what the device sends; writes go to the
+// device.
 type Socket struct {
 	fd int
-	// Virtio: frames have a virtio-net header, so that super-frames and unfinished
-	// checksums pass.
+	// Virtio: frames have a virtio-net header, which allows super-frames and
+	// unfinished checksums.
 	Virtio bool
 }
 
-// Open opens it. It must run in the leg's network namespace.
+// Open opens a Socket. The thread must be in the leg's network namespace.
 func Open(index int, offload bool) (*Socket, error) {
 	// Protocol 0 receives nothing until bind, when all options are set.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -35,7 +35,7 @@ func Open(index int, offload bool) (*Socket, error) {
 	if offload {
 		s.Virtio = set(unix.PACKET_VNET_HDR, 1) == nil
 	}
-	set(unix.PACKET_IGNORE_OUTGOING, 1) // Linux 4.20; the filter does it elsewhere
+	set(unix.PACKET_IGNORE_OUTGOING, 1) // Linux 4.20; the filter serves older ones
 	set(unix.PACKET_QDISC_BYPASS, 1)
 	if err := set(unix.PACKET_AUXDATA, 1); err != nil {
 		unix.Close(fd)
@@ -94,9 +94,8 @@ func Htons(v uint16) uint16 {
 	return *(*uint16)(unsafe.Pointer(&b))
 }
 
-// FrameOf gives the frame in slot i of n bytes with the VLAN tag put back that
-// the kernel took out (Linux hands the outer tag over in the auxiliary data). The
-// virtio-net header is moved along.
+// FrameOf returns the frame of n bytes in slot i. It puts back the outer VLAN tag, which
+// Linux passes in the auxiliary data, and adjusts the virtio-net header.
 func FrameOf(r *RxBatch, i, n int, vnet bool) []byte {
 	slot := r.Slot(i)
 	frame := slot[slotRoom : slotRoom+n]

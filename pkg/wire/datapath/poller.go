@@ -15,46 +15,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// All sockets of the datapath are read by a few workers. One of them, the leader,
-// waits for all sockets (epoll, edge-triggered). On little traffic it does all the
-// work itself: what comes back at once, as the answer to a frame that it just
-// delivered, is read by the thread that is awake anyway, and no other one is
-// woken. When it falls behind, another worker leads meanwhile.
+// A few workers read all sockets. One of them, the leader, waits for all sockets (epoll,
+// edge-triggered). With little traffic it does all the work itself: the answer to a frame
+// that it just delivered is read by a thread that is already awake. If the leader falls
+// behind, another worker takes over.
 
 const (
-	// promoteAfter is how many batches of one socket, without a pause, make the
-	// leader let another worker lead. With two processors the other one is taken:
-	// by the sender, the receiver or the other Pod.
+	// promoteAfter is how many consecutive batches of one socket the leader reads
+	// before another worker takes over. With two processors the other one is busy with
+	// the sender, the receiver or the other Pod.
 	promoteAfter    = 2
 	promoteAfterTwo = 16
-	// expireEvery is how often incomplete frames are looked after, if there are any.
+	// expireEvery is how often incomplete frames are checked, if there are any.
 	expireEvery = 50 * time.Millisecond
 )
 
 // Source is a socket that is read.
 type Source struct {
 	FD int
-	// Drain reads one batch; it tells whether there may be more.
+	// Drain reads one batch and reports whether there may be more.
 	Drain func(m *Mover) bool
-	// state keeps a source with one worker at a time.
+	// state makes sure that only one worker reads the source.
 	state atomic.Int32
 }
 
 const (
 	sourceIdle  int32 = iota
 	sourceBusy        // a worker reads it
-	sourceAgain       // and there came more
+	sourceAgain       // and more has arrived
 	sourceEnded
 )
 
-// Mover is what one goroutine needs to move frames: batches to both sides.
+// Mover holds what one goroutine needs to move frames: batches in both directions.
 type Mover struct {
 	Send    Batch      // to peers
 	Deliver *Deliverer // to legs
 	// legs is held while frames are written to legs; locked: by this mover.
 	legs   *sync.Mutex
 	locked bool
-	// Moved tells that there were frames since the last wait.
+	// Moved is set if frames were moved since the last wait.
 	Moved  bool
 	events [32]unix.EpollEvent
 }
@@ -67,7 +66,7 @@ func NewMover(send Batch, legs *sync.Mutex) *Mover {
 	return &Mover{Send: send, Deliver: NewDeliverer(), legs: legs}
 }
 
-// Hold keeps legs from being closed until flush.
+// Hold prevents legs from being closed until Flush.
 func (m *Mover) Hold() {
 	if !m.locked {
 		m.legs.Lock()
@@ -85,16 +84,16 @@ func (m *Mover) Flush() {
 	}
 }
 
-// Poller is the sources and their leader.
+// Poller holds the sources and their leader.
 type Poller struct {
 	stop int      // readable when the workers are to end
 	fd   int      // epoll of all sources
 	file *os.File // epoll of fd alone, which Go's own poller waits for
 	conn syscall.RawConn
-	// armed tells that file takes notice of fd; the leader's own.
+	// armed is set if file watches fd. Only the leader uses it.
 	armed bool
 	lead  sync.Mutex
-	// Waiting tells that frames are incomplete and expire is to be called.
+	// Waiting is set if frames are incomplete, so that Expire must be called.
 	Waiting atomic.Bool
 	Expire  func(m *Mover)
 	// patience is promoteAfter for this machine.
@@ -110,10 +109,10 @@ func NewPoller(stop int) (*Poller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	// Go's own poller waits for ours: a goroutine that blocked in epoll_wait would
-	// keep the scheduler's monitor awake, which costs more than all else when idle.
-	// Between them is one more, which can be made deaf: while the leader itself
-	// waits in the kernel, nobody else is to be woken.
+	// Go's poller waits for ours: a goroutine that blocks in epoll_wait would keep the
+	// scheduler's monitor awake, which costs more than everything else when idle.
+	// Between them is a third epoll instance that can be disabled: while the leader
+	// itself waits in the kernel, nothing else should wake up.
 	idle, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		unix.Close(fd)
@@ -130,7 +129,7 @@ func NewPoller(stop int) (*Poller, error) {
 	if p.conn, err = p.file.SyscallConn(); err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	// Level-triggered and never read: it ends all workers.
+	// Level-triggered and never read, so that it ends all workers.
 	if err := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, stop, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(stop)}); err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
@@ -149,7 +148,7 @@ func (p *Poller) Add(s *Source) error {
 	return nil
 }
 
-// remove returns when nobody reads the source any more.
+// remove returns when no worker reads the source any more.
 func (p *Poller) remove(s *Source) {
 	unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, s.FD, nil)
 	p.mu.Lock()
@@ -174,8 +173,8 @@ func (p *Poller) Close() {
 	unix.Close(p.fd)
 }
 
-// arm has Go's poller take notice of the sources, or not. File's descriptor is
-// asked for through conn, since Fd would make it block.
+// arm sets whether Go's poller watches the sources. It gets the descriptor of file from
+// conn, since Fd would make it blocking.
 func (p *Poller) arm(on bool) {
 	if p.armed == on {
 		return
@@ -188,7 +187,7 @@ func (p *Poller) arm(on bool) {
 	p.armed = on
 }
 
-// Run is a worker. Who leads goes on leading until there is much to do.
+// Run is a worker. The leader keeps leading until there is much to do.
 func (p *Poller) Run(m *Mover) {
 	leads := false
 	for {
@@ -232,9 +231,9 @@ func (s *Source) Take() bool {
 	}
 }
 
-// Serve reads a source until it is empty. Who finds much to read lets another
-// worker lead. To look for more before sleeping (spinning) was measured to make
-// round trips longer: the next in the chain is woken on the same processor.
+// Serve reads a source until it is empty. A leader that finds much to read lets another
+// worker lead. Spinning before sleeping was measured to make round trips longer: the next
+// thread in the chain wakes up on the same processor.
 func (p *Poller) Serve(s *Source, m *Mover, leads bool) bool {
 	for n := 0; ; {
 		for s.Drain(m) {
@@ -250,11 +249,11 @@ func (p *Poller) Serve(s *Source, m *Mover, leads bool) bool {
 	}
 }
 
-// linger is how long the leader waits in the kernel itself after frames. Later
-// Go's poller wakes it, which takes longer but costs nothing while idle.
+// linger is how long the leader waits in the kernel itself after frames. After that, Go's
+// poller wakes it, which takes longer but costs nothing while idle.
 const linger = 3 // ms
 
-// wait returns the sources with something to read; none after a timeout.
+// wait returns the number of sources with something to read, 0 after a timeout.
 func (p *Poller) wait(m *Mover) int {
 	if m.Moved {
 		m.Moved = false
@@ -275,8 +274,8 @@ func (p *Poller) wait(m *Mover) int {
 	return n
 }
 
-// lingering counts the threads of this process that wait so: each holds one of the
-// scheduler's processors, and one is left to all else.
+// lingering counts the threads of this process that wait like this. Each holds one of the
+// scheduler's processors, and one must remain for everything else.
 var lingering atomic.Int32
 
 func (p *Poller) lingers(m *Mover) (n int) {
@@ -288,8 +287,8 @@ func (p *Poller) lingers(m *Mover) (n int) {
 	return n
 }
 
-// ready asks, and waits for so many milliseconds. The scheduler does not know that
-// the thread waits, and interrupts it if it needs the processor.
+// ready waits up to ms milliseconds. The scheduler does not know that the thread waits, and
+// interrupts it if it needs the processor.
 func (p *Poller) ready(m *Mover, ms int) int {
 	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&m.events)), uintptr(len(m.events)), uintptr(ms), 0, 0)
 	if e != 0 {

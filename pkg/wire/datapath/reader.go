@@ -14,7 +14,7 @@ type Reader struct {
 	Pool  Pool
 	Sock  *Socket
 	Drops *drop.Counters
-	// Pass gets each frame; what it gets must not be kept after m.flush.
+	// Pass gets each frame. It must not keep it after m.Flush.
 	Pass func(m *Mover, vnet, frame []byte)
 	src  Source
 	want int
@@ -39,7 +39,7 @@ func (l *Reader) drain(m *Mover) bool {
 	b.Prepare(l.Sock.Virtio, false, l.want)
 	n, e := b.Recv(l.Sock.fd)
 	if n == 0 {
-		// ENETDOWN is told once when the leg goes down; the socket lives on.
+		// ENETDOWN comes once when the leg goes down. The socket remains usable.
 		return e != 0 && e != unix.EAGAIN
 	}
 	m.Moved = true

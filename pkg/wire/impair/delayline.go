@@ -12,7 +12,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/wire/virtio"
 )
 
-// delayLimit bounds what waits in one direction, bytes.
+// delayLimit is the most that one direction queues, in bytes.
 const delayLimit = 64 << 20
 
 // Line holds the impaired packets of one direction until they leave.
@@ -59,7 +59,7 @@ func (h *packetHeap) Pop() any {
 	return p
 }
 
-// NewLine starts one; pass and flush are called by its own goroutine.
+// NewLine starts a Line. Its own goroutine calls pass and flush.
 func NewLine(now func() time.Duration, cfg contract.Impairment, drops *drop.Counters, pass func([]byte), flush func()) *Line {
 	d := &Line{now: now, pass: pass, flush: flush, drops: drops, imp: newImpairer(cfg),
 		kick: make(chan struct{}, 1), stop: make(chan struct{})}
@@ -67,7 +67,7 @@ func NewLine(now func() time.Duration, cfg contract.Impairment, drops *drop.Coun
 	return d
 }
 
-// Set changes the impairment; what waits leaves as it was decided.
+// Set changes the impairment. Queued packets keep their times.
 func (d *Line) Set(cfg contract.Impairment) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,15 +76,15 @@ func (d *Line) Set(cfg contract.Impairment) {
 	}
 }
 
-// End drops what waits.
+// End drops queued packets.
 func (d *Line) End() {
 	close(d.stop)
 	d.done.Wait()
 }
 
-// Take is given a frame with its virtio-net header or nil. It is copied. The
-// choices are made for what would be packets on a cable, so a super-frame is
-// taken apart; checksums are finished, so that corruption shows.
+// Take queues a copy of a frame with its virtio-net header, or nil. Decisions are made for
+// packets as a cable carries them, so super-frames are segmented. Checksums are finished,
+// so that corruption is noticed.
 func (d *Line) Take(vnet, frame []byte) {
 	var h virtio.Header
 	if vnet != nil {
@@ -125,7 +125,7 @@ func (d *Line) packet(frame []byte) {
 	}
 }
 
-// run lets packets leave at their time.
+// run passes packets on when they are due.
 func (d *Line) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

@@ -20,15 +20,15 @@ const (
 type verdict struct {
 	// copies is 0 for a lost packet, 2 for a duplicated one.
 	copies int
-	full   bool // lost since the rate's queue is full
+	full   bool // lost because the rate's queue is full
 	// at is when it leaves.
 	at time.Duration
 	// corrupt is the bit to flip, -1 for none.
 	corrupt int
 }
 
-// impairer makes the choices of one direction. The same seed makes the same
-// choices for the same packets: every packet draws the same number of times.
+// impairer decides for one direction. The same seed gives the same decisions for the same
+// packets, since each packet draws the same number of random values.
 type impairer struct {
 	cfg  contract.Impairment
 	rng  *rand.Rand
@@ -44,7 +44,7 @@ func newImpairer(cfg contract.Impairment) *impairer {
 	return &impairer{cfg: cfg, rng: rand.New(rand.NewPCG(seed, 0x6339732077697265))}
 }
 
-// decide takes a packet of size bytes; waiting is how many packets have not left.
+// decide decides about a packet of size bytes. waiting is the number of queued packets.
 func (m *impairer) decide(now time.Duration, size, waiting int) verdict {
 	chance := func(percent float64) bool { return m.rng.Float64()*100 < percent }
 	lost, corrupt := chance(m.cfg.Loss), chance(m.cfg.Corruption)
@@ -86,7 +86,7 @@ func (m *impairer) decide(now time.Duration, size, waiting int) verdict {
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// Any tells whether an impairment does anything.
+// Any reports whether an impairment has an effect.
 func Any(i *contract.Impairment) bool {
 	if i == nil {
 		return false

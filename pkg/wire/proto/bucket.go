@@ -32,9 +32,9 @@ func (b *bucket) take(now time.Duration, rate float64) bool {
 	return true
 }
 
-// allow reports whether the MAC of a hello in p's name is worth its computation. What
-// one address sends does not use up what another may send, unless both are strangers
-// and fall into one bucket, which nobody can foresee.
+// allow reports whether to compute the MAC of a hello in p's name. One address does not
+// use up the tokens of another one, unless both are strangers that share a bucket, which
+// nobody can predict.
 func (e *Engine) allow(p *Peer, from netip.AddrPort) bool {
 	if p.familiar(from.Addr()) {
 		return p.hellos.take(e.Now(), peerHellos)

@@ -17,8 +17,8 @@ import (
 // The times of the control protocol.
 const (
 	BeatEvery = 250 * time.Millisecond
-	// LostAfter is how long a peer may be silent: three heartbeats lost, or two and
-	// the third late.
+	// LostAfter is how long a peer may be silent: three lost heartbeats, or two and
+	// a late third.
 	LostAfter = 800 * time.Millisecond
 	// helloFirst is the pace of the first helloFast hellos; then it doubles up to
 	// helloMax.
@@ -28,7 +28,7 @@ const (
 	// glareWait is how long the Pod whose name sorts first insists on its own
 	// handshake after a proof that it can succeed.
 	glareWait = 300 * time.Millisecond
-	// cookieTurn is how long a cookie's secret is good, once over.
+	// cookieTurn is the period of the cookies. A cookie is valid in its period and the next.
 	cookieTurn = 10 * time.Second
 	// SilentAfter is when a peer is asked for: two heartbeats are missing.
 	SilentAfter = 2*BeatEvery + BeatEvery/4
@@ -39,12 +39,12 @@ const (
 	CallerPatience = 5 * time.Second
 )
 
-// The times after which a change is told again, in case that a heartbeat is lost.
+// A change is sent again after these times, in case a heartbeat is lost.
 var urgentRepeats = []time.Duration{10 * time.Millisecond, 40 * time.Millisecond}
 
 // Engine is the control protocol without sockets: sessions, handshakes,
-// heartbeats, path MTU. All methods are called under one lock. Times are since
-// any fixed moment.
+// heartbeats, path MTU. The caller holds one lock for all methods. Times count from any
+// fixed moment.
 type Engine struct {
 	Lab, Pod string
 	Port     uint16
@@ -56,18 +56,17 @@ type Engine struct {
 
 	Now  func() time.Duration
 	Send func(to netip.AddrPort, b []byte)
-	// Bits is what this end says of a wire in a heartbeat.
+	// Bits returns what this end reports of a wire in a heartbeat.
 	Bits func(contract.WireID) uint8
-	// Changed is called when a peer's session, address, path MTU or wires are not
-	// what they were.
+	// Changed is called when a peer's session, address, path MTU or wires change.
 	Changed func(*Peer)
 	// Moved is called for a hello of a peer from an address that the resolver did
 	// not give, in open mode.
 	Moved func(*Peer)
-	// Called makes a Pod that says hello a peer, or returns nil; nil for never.
+	// Called makes a Pod that sends a hello a peer, or returns nil. nil: never.
 	Called func(pod string) *Peer
-	// Ask finds out whether a session's silent peer is there, and calls answered; nil
-	// for never.
+	// Ask finds out whether the process of a silent peer still exists, and calls
+	// Answered. nil: never.
 	Ask   func(*Session)
 	Drops *drop.Counters
 
@@ -81,7 +80,7 @@ type Engine struct {
 	Phase    time.Duration
 	nextBeat time.Duration
 	lastTick time.Duration
-	// strangers bound hellos from addresses that are no peer's, by the address.
+	// strangers limit hellos from addresses of no peer, by address.
 	strangers [strangerBuckets]bucket
 }
 
@@ -94,7 +93,7 @@ func (e *Engine) Init() {
 	e.Prefix = max(e.Prefix, 1)
 }
 
-// SetPeers says with whom there are wires. Sessions of others end, and they hear of it.
+// SetPeers says with whom there are wires. Sessions with others end, and those peers are notified.
 func (e *Engine) SetPeers(wires map[string][]contract.WireID) {
 	for name, p := range e.Peers {
 		if _, ok := wires[name]; !ok {
@@ -117,8 +116,8 @@ func (e *Engine) SetPeers(wires map[string][]contract.WireID) {
 	}
 }
 
-// SetPassive says that a peer is only answered. One that no longer is so is tried at
-// once.
+// SetPassive sets whether this end only answers the peer. If it no longer does, it tries
+// at once.
 func (e *Engine) SetPassive(p *Peer, passive bool) {
 	if p.passive && !passive {
 		p.tries, p.backoff, p.nextTry = 0, 0, e.Now()
@@ -126,7 +125,7 @@ func (e *Engine) SetPassive(p *Peer, passive bool) {
 	p.passive = passive
 }
 
-// Leave tells a peer that there are no wires to it.
+// Leave notifies a peer that there are no wires to it.
 func (e *Engine) Leave(p *Peer) {
 	if p.Cur != nil {
 		p.Wires = nil
@@ -134,7 +133,8 @@ func (e *Engine) Leave(p *Peer) {
 	}
 }
 
-// SetAddrs takes what the resolver says of a peer; a new address is tried at once.
+// SetAddrs sets the addresses that the resolver returned for a peer. A new address is
+// tried at once.
 func (e *Engine) SetAddrs(p *Peer, addrs []netip.Addr) {
 	if slices.Equal(p.addrs, addrs) {
 		return
@@ -143,7 +143,7 @@ func (e *Engine) SetAddrs(p *Peer, addrs []netip.Addr) {
 	p.tries, p.backoff, p.nextTry = 0, 0, e.Now()
 }
 
-// Urgent tells the peer the state of the wires now, and twice again.
+// Urgent sends the peer the state of the wires now, and twice more.
 func (e *Engine) Urgent(p *Peer) {
 	if p.Cur == nil {
 		return
@@ -156,7 +156,7 @@ func (e *Engine) Urgent(p *Peer) {
 	}
 }
 
-// Receive takes a control datagram. b is not kept.
+// Receive processes a control datagram. It does not keep b.
 func (e *Engine) Receive(from netip.AddrPort, b []byte) {
 	if len(b) < PrefixLen || b[0]>>4 != ProtoVersion {
 		e.Drops.Add(drop.Malformed)
@@ -220,8 +220,8 @@ func (e *Engine) control(s *Session, from netip.AddrPort, t MsgType, b []byte) {
 	if !s.Proven {
 		s.Proven, changed = true, true
 	}
-	// Only what is newer than all before moves the address: an old datagram that
-	// is kept back and sent from elsewhere does not.
+	// Only the newest datagram moves the address: an old one that somebody held back
+	// and sends from elsewhere does not.
 	if *s.Addr.Load() != from && s.window.top == seq {
 		s.Addr.Store(&from)
 		s.Peer.last = from
@@ -234,10 +234,10 @@ func (e *Engine) control(s *Session, from netip.AddrPort, t MsgType, b []byte) {
 	}
 }
 
-// Tick does what is due and returns when to be called again.
+// Tick does what is due and returns when to call it again.
 func (e *Engine) Tick() time.Duration {
 	now := e.Now()
-	// A process that did not run for a while heard nobody in that time: what
+	// A process that did not run for a while received nothing in that time. What
 	// waits in the socket is read first.
 	late := e.lastTick != 0 && now-e.lastTick > 2*BeatEvery
 	e.lastTick = now
@@ -309,8 +309,7 @@ func (e *Engine) tickPeer(p *Peer, now time.Duration, beat, late bool) time.Dura
 	return min(due, max(s.MTU.due(), now+time.Millisecond))
 }
 
-// Answered takes what came of asking for a session's peer; without an answer it is
-// asked for again, at once.
+// Answered reports the result of Ask. If nothing is known, Ask is called again at once.
 func (e *Engine) Answered(s *Session, there, known bool) {
 	s.asking = false
 	switch {
@@ -360,8 +359,8 @@ func (e *Engine) probeStart(s *Session, now time.Duration) {
 	}
 }
 
-// digest is a fingerprint of wire ids: hellos carry it, so that two Pods with
-// different ideas of their wires can tell.
+// digest is a fingerprint of wire ids. Hellos carry it, so that Pods notice if they
+// disagree about their wires.
 func digest(ids []contract.WireID) uint64 {
 	h := sha256.New()
 	for _, id := range ids {
@@ -372,7 +371,7 @@ func digest(ids []contract.WireID) uint64 {
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 
-// Admits reports whether a datagram may be a hello of the lab, or is none. It needs no
+// Admits reports whether a datagram is no hello, or may be one of the lab. It needs no
 // lock.
 func (e *Engine) Admits(b []byte) bool {
 	if t := MsgType(b[0] & 0xf); t < MsgHello || t > msgWelcome {
@@ -389,7 +388,7 @@ func (e *Engine) Admits(b []byte) bool {
 	return true
 }
 
-// Remeasure begins the search for the path MTUs again, below limit.
+// Remeasure starts the path MTU search again, with limit as the upper bound.
 func (e *Engine) Remeasure(limit int) {
 	e.Limit = limit
 	now := e.Now()

@@ -22,10 +22,10 @@ import (
 //	heartbeat                <-->  heartbeat
 //
 // A recorded hello has a cookie of another time, address or process; a recorded
-// welcome answers another nonce. Both ends may begin. When both do at once, the
-// Pod whose name sorts first goes on, and the other one answers it.
+// welcome answers another nonce. Both ends may start. If both do at once, the
+// Pod whose name sorts first continues and the other one answers.
 
-// sayHello begins a handshake, or asks again.
+// sayHello starts a handshake, or repeats its hello.
 func (e *Engine) sayHello(p *Peer, now time.Duration) {
 	if p.try == nil {
 		e.attempts++
@@ -48,14 +48,14 @@ func (e *Engine) sayHello(p *Peer, now time.Duration) {
 	p.nextTry = now + p.backoff
 }
 
-// hello fills in what all hellos to a peer have.
+// hello returns a hello with the fields that all hellos to a peer share.
 func (e *Engine) hello(kind MsgType, p *Peer) *hello {
 	return &hello{kind: kind, epoch: e.Epoch, attempt: e.attempts, caps: e.Caps, lab: e.Lab, pod: e.Pod, target: p.name,
 		wires: uint32(len(p.Wires)), digest: digest(p.Wires)}
 }
 
-// newSessionID chooses a number that begins with the process's prefix, by which
-// the kernel knows the datagrams of strangers.
+// newSessionID chooses a number that begins with the process's prefix, by which the
+// kernel recognizes datagrams of strangers.
 func (e *Engine) newSessionID() uint32 {
 	for {
 		var b [4]byte
@@ -68,9 +68,9 @@ func (e *Engine) newSessionID() uint32 {
 	}
 }
 
-// cookie proves that its bearer received it at from, for this hello, lately, and
-// before the present session with p began: a hello that made an earlier session is
-// worth nothing. It is computed again instead of being kept.
+// cookie proves that the sender of this hello recently received it at from, after the
+// present session with p was established: the hello of an earlier session is
+// worthless. It is computed again instead of being stored.
 func (e *Engine) cookie(p *Peer, from netip.AddrPort, h *hello, turn uint64) (c nonce) {
 	b := from.Addr().AsSlice()
 	b = binary.BigEndian.AppendUint16(b, from.Port())
@@ -101,8 +101,8 @@ func (e *Engine) handshake(from netip.AddrPort, b []byte) {
 		e.Drops.Add(drop.UnknownPod)
 		return
 	}
-	// Nobody off the path can guess the nonce of our hello, so a flood of forged
-	// messages never keeps this end from a handshake that it began.
+	// Only somebody on the path knows the nonce of our hello, so a flood of forged
+	// messages cannot prevent a handshake that this end started.
 	if h.kind != MsgHello && !p.asked(h) {
 		e.Drops.Add(drop.Replay)
 		return
@@ -154,8 +154,8 @@ func (e *Engine) onHello(p *Peer, from netip.AddrPort, h *hello) {
 			e.Send(from, s.welcome) // the first one was lost
 			return
 		}
-		// The epoch decides between two processes that both talk. A silent one gives
-		// way: the newer one may have begun by a clock that is behind.
+		// Of two processes that both send, the greater epoch wins. A silent one loses in
+		// any case: the clock of the newer one may be behind.
 		silent := now-s.heard > SilentAfter
 		if h.epoch < s.Epoch && !silent || h.epoch == s.Epoch && h.attempt <= s.attempt {
 			e.Drops.Add(drop.Replay)
@@ -163,7 +163,7 @@ func (e *Engine) onHello(p *Peer, from netip.AddrPort, h *hello) {
 		}
 	}
 	if t := p.try; t != nil && t.proven && now-t.proof < glareWait && e.Pod < p.name {
-		return // ours goes on
+		return // our handshake continues
 	}
 	answer := e.hello(msgWelcome, p)
 	answer.session, answer.echo = e.newSessionID(), h.nonce
@@ -193,7 +193,7 @@ func (e *Engine) onWelcome(p *Peer, from netip.AddrPort, h *hello) {
 	e.begin(s, e.Now())
 }
 
-// establish makes a session the peer's one.
+// establish replaces the session with the peer.
 func (e *Engine) establish(p *Peer, from netip.AddrPort, h *hello, id uint32, tx, rx direction) *Session {
 	e.drop(p)
 	now := e.Now()
@@ -206,7 +206,7 @@ func (e *Engine) establish(p *Peer, from netip.AddrPort, h *hello, id uint32, tx
 	return s
 }
 
-// begin says the first things in a session.
+// begin sends the first messages of a session.
 func (e *Engine) begin(s *Session, now time.Duration) {
 	e.Changed(s.Peer)
 	e.Urgent(s.Peer)

@@ -8,13 +8,13 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// What a heartbeat says about one wire.
+// The bits of one wire in a heartbeat.
 const (
-	// BeatUp: the device's end of the sender's leg was up when last seen.
+	// BeatUp: the device's end of the sender's leg was up when last observed.
 	BeatUp = 1 << iota
-	// BeatVXLAN: the sender would send by vxlan and is ready to receive by it.
+	// BeatVXLAN: the sender wants to send by vxlan and is ready to receive by it.
 	BeatVXLAN
-	// BeatSending: the sender's frames take vxlan now.
+	// BeatSending: the sender sends by vxlan now.
 	BeatSending
 )
 
@@ -27,8 +27,8 @@ type beatWire struct {
 	bits uint8
 }
 
-// heartbeat tells that the sender is there, and the state of all wires that it
-// has with the receiver. It is one message for all wires of a peer; more than
+// heartbeat shows that the sender is alive, and carries the state of all wires that it
+// shares with the receiver. It is one message for all wires of a peer; more than
 // beatMaxWires take several parts.
 //
 //	8  u64  sequence, from 1, never repeated in a session
@@ -102,8 +102,8 @@ func parseHeartbeat(b, key []byte) (*heartbeat, error) {
 	return h, nil
 }
 
-// probe asks whether a datagram of its size passes; the answer, of the same
-// layout, names the size.
+// probe tests whether a datagram of its size reaches the peer. The answer has the same
+// layout and repeats the size.
 //
 //	8  u64  sequence, of the heartbeats' space
 //	16 u16  size: of the probe's IP packet, bytes

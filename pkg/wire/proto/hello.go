@@ -100,18 +100,19 @@ func parseHello(b []byte) (*hello, error) {
 	return h, nil
 }
 
-// wellSized reports whether a message has the length of a hello, and says so.
+// wellSized reports whether a message is long enough for a hello, and as long as its
+// header says.
 func wellSized(b []byte) bool {
 	return len(b) >= helloFixed+3+helloMACLen && int(binary.BigEndian.Uint16(b[2:])) == len(b)
 }
 
-// authentic reports whether the MAC of a message that parseHello accepts is right.
+// authentic reports whether the MAC of a message that parseHello accepts is correct.
 func authentic(b []byte, keys Keys) bool {
 	n := len(b) - helloMACLen
 	return hmac.Equal(sum(keys.hello, b[:n]), b[n:])
 }
 
-// identity is what the session's keys are bound to.
+// identity returns what the session's keys are bound to.
 func (h *hello) identity() []byte {
 	b := make([]byte, 0, 64)
 	b = binary.BigEndian.AppendUint64(b, h.epoch)

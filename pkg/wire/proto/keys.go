@@ -60,8 +60,7 @@ type direction struct {
 	AEAD  cipher.AEAD
 }
 
-// deriveSession gives the keys of both directions from what both ends said in
-// their hellos. initiator and responder are the two hellos.
+// deriveSession derives the keys of both directions from the hellos of both ends. initiator and responder are the two hellos.
 func deriveSession(lab Keys, initiator, responder *hello) (fromInitiator, fromResponder direction) {
 	secret := sum(lab.root, []byte("session"), initiator.identity(), responder.identity())
 	one := func(info string) direction {

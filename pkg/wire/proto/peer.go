@@ -13,10 +13,10 @@ import (
 // Peer is another Pod with which this one has wires, or a session for another reason.
 type Peer struct {
 	name string
-	// passive: it says hello, this end only answers.
+	// passive: this end only answers its hellos.
 	passive bool
 	Wires   []contract.WireID // sorted
-	// addrs are where the resolver sees it; last is where it last proved to be.
+	// addrs are the resolver's answer; last is the last proven address.
 	addrs []netip.Addr
 	last  netip.AddrPort
 
@@ -36,9 +36,9 @@ type Peer struct {
 
 	// repeats are the times at which an urgent heartbeat is sent again.
 	repeats []time.Duration
-	// Refused is why the last hello of the peer was not taken.
+	// Refused is why the last hello of the peer was rejected.
 	Refused string
-	// hellos bounds those from the peer's own addresses.
+	// hellos limits those from the peer's own addresses.
 	hellos bucket
 }
 
@@ -47,13 +47,13 @@ type attempt struct {
 	number  uint32
 	session uint32
 	nonce   nonce
-	// proof is when the peer's last challenge came: since then it is known that
-	// both ways work.
+	// proof is when the peer's last challenge arrived, which proves that both
+	// directions work.
 	proof  time.Duration
 	proven bool
 }
 
-// knows tells whether addr is one that the resolver gave.
+// knows reports whether the resolver returned addr.
 func (p *Peer) knows(addr netip.Addr) bool { return slices.Contains(p.addrs, addr) }
 
 // familiar reports whether the resolver or an earlier session saw the peer at addr.
@@ -71,7 +71,7 @@ func (p *Peer) asked(h *hello) bool {
 	return h.echo == t.nonce
 }
 
-// candidates are where to say hello.
+// candidates returns the addresses to send hellos to.
 func (p *Peer) candidates(port uint16) []netip.AddrPort {
 	var to []netip.AddrPort
 	if p.last.IsValid() {
@@ -85,8 +85,8 @@ func (p *Peer) candidates(port uint16) []netip.AddrPort {
 	return to
 }
 
-// take stores what part of a heartbeat says of the wires, and tells whether the
-// picture of them changed.
+// take stores the wires of one part of a heartbeat, and reports whether their state
+// changed.
 func (p *Peer) take(h *heartbeat) bool {
 	if h.part == 0 {
 		p.partial = make(map[contract.WireID]uint8, len(h.wires))

@@ -35,7 +35,7 @@ func newProber(limit int, now time.Duration) prober {
 	return prober{limit: max(limit, MinMTU), Current: MinMTU, below: max(limit, MinMTU) + 1, confirm: now + confirmTime, raise: now + raiseTime}
 }
 
-// start gives the sizes to ask at once when a session begins.
+// start returns the sizes to probe at once when a session begins.
 func (p *prober) start(now time.Duration) []int {
 	sizes := []int{p.limit}
 	for i := len(usualMTUs) - 1; i >= 0; i-- {
@@ -47,8 +47,8 @@ func (p *prober) start(now time.Duration) []int {
 	return sizes
 }
 
-// answered notes that a datagram of size bytes arrived, and whether that changed
-// the size in use.
+// answered records that a datagram of size bytes arrived, and reports whether the size
+// in use changed.
 func (p *prober) answered(size int) bool {
 	if size > p.limit {
 		return false
@@ -66,7 +66,7 @@ func (p *prober) answered(size int) bool {
 	return true
 }
 
-// tooBig notes that the kernel refused size bytes: the search begins anew below.
+// tooBig records that the kernel rejected size bytes. The search starts again below.
 func (p *prober) tooBig(size int, now time.Duration) {
 	if size > p.Current {
 		return
@@ -75,8 +75,8 @@ func (p *prober) tooBig(size int, now time.Duration) {
 	p.asked, p.tries, p.deadline = 0, 0, now
 }
 
-// next gives the size to ask now, 0 for none, and whether the size in use
-// changed: what is in use and is not answered any more is given up.
+// next returns the size to probe now, 0 for none, and whether the size in use changed:
+// a size that is no longer answered is given up.
 func (p *prober) next(now time.Duration) (size int, changed bool) {
 	if p.asked != 0 {
 		if now < p.deadline {
@@ -113,7 +113,7 @@ func (p *prober) ask(size int, now time.Duration) int {
 	return size
 }
 
-// guess is the next size of the search: the limit, a usual size, the middle.
+// guess returns the next size of the search: the limit, a usual size, or the middle.
 func (p *prober) guess() int {
 	if p.Current >= p.limit || p.below-p.Current <= 1 {
 		return 0
@@ -132,7 +132,7 @@ func (p *prober) guess() int {
 	return (p.below + p.Current) / 2
 }
 
-// due is when next has something to do.
+// due returns when next has something to do.
 func (p *prober) due() time.Duration {
 	if p.asked != 0 {
 		return p.deadline

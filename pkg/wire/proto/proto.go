@@ -9,7 +9,7 @@ import (
 )
 
 // The wire protocol, version 1; docs/reference/wire.md has the layouts. Every datagram
-// begins with the same 16 bytes, so that a stranger's is told by two comparisons:
+// begins with the same 16 bytes, so that two comparisons identify a stranger's:
 //
 //	0  u8   version (high 4 bits) and type (low 4 bits)
 //	1  u8   flags
@@ -48,7 +48,7 @@ const (
 	MaxFrame = 65535 + 14 + 12 + virtio.HeaderLen
 )
 
-// FlagVirtio tells that the frame begins with a virtio-net header.
+// FlagVirtio marks a frame that begins with a virtio-net header.
 const FlagVirtio = 1
 
 // TypeByte is the first byte of a datagram of type t.
@@ -114,15 +114,15 @@ func (h *DataHeader) Parse(b []byte, overhead int) bool {
 	return rest > 0 && size == min(rest, int(h.FragSize))
 }
 
-// Fragments is how many datagrams the frame fills.
+// Fragments returns the number of datagrams of the frame.
 func (h *DataHeader) Fragments() int {
 	return (int(h.Length) + int(h.FragSize) - 1) / int(h.FragSize)
 }
 
-// Whole tells whether one datagram is the frame.
+// Whole reports whether the frame fits one datagram.
 func (h *DataHeader) Whole() bool { return h.Length <= uint32(h.FragSize) }
 
-// FragmentSize is how much of a frame fits a datagram on a path.
+// FragmentSize returns how much of a frame fits into one datagram on a path.
 func FragmentSize(pathMTU, ipHeader int, aead bool) int {
 	n := pathMTU - ipHeader - UDPHeaderLen - DataHeaderLen
 	if aead {

@@ -69,7 +69,7 @@ func (s *Session) IPHeader() int {
 // lossWindow is how many heartbeats the loss figure looks back.
 const lossWindow = 50
 
-// heartbeat takes what the peer says in h. now is the engine's clock.
+// heartbeat updates the session from the peer's heartbeat. now is the engine's clock.
 func (s *Session) heartbeat(h *heartbeat, now time.Duration) {
 	s.received++
 	s.echo, s.echoAt = h.sent, now
@@ -85,7 +85,7 @@ func (s *Session) heartbeat(h *heartbeat, now time.Duration) {
 	}
 	sent, got := s.beats-s.lossFrom.beats, uint64(h.received)-s.lossFrom.received
 	if sent >= lossWindow {
-		// One that is on its way is not lost.
+		// A heartbeat that is still on its way is not lost.
 		s.Loss = max(0, float64(sent)-float64(got)-1) / float64(sent)
 		s.lossFrom.beats, s.lossFrom.received = s.beats, uint64(h.received)
 	}

@@ -14,7 +14,7 @@ type Window struct {
 	ring    [windowWords]uint64
 }
 
-// Seen tells whether n was accepted before or is too old to tell.
+// Seen reports whether n was accepted before or is too old to know.
 func (w *Window) Seen(n uint64) bool {
 	if !w.started || n > w.top {
 		return false
@@ -47,7 +47,7 @@ func (w *Window) Accept(n uint64) bool {
 	return true
 }
 
-// Unwrap gives the 64-bit number nearest to the window's top whose low half is n.
+// Unwrap returns the 64-bit number nearest to the window's top whose low half is n.
 func (w *Window) Unwrap(n uint32) uint64 {
 	if !w.started {
 		// One turn up, so that numbers before the first stay above zero.

@@ -41,7 +41,7 @@ func (p *partial) set(i int) {
 	}
 }
 
-// haveBytes tells whether bytes [lo, hi) of the frame are there.
+// haveBytes reports whether bytes [lo, hi) of the frame have arrived.
 func (p *partial) haveBytes(lo, hi int) bool {
 	for i := lo / int(p.fragSize); i <= (hi-1)/int(p.fragSize); i++ {
 		if !p.has(i) {
@@ -91,8 +91,8 @@ type assembler struct {
 	salvage func(p *partial)
 }
 
-// whole notes that a frame came in one piece, or that all its pieces came in
-// order, and reports whether it is new.
+// whole records a frame that arrived in one piece, or in order, and reports whether it is
+// new.
 func (a *assembler) whole(frame uint32) bool {
 	n := a.window.Unwrap(frame)
 	if !a.window.Accept(n) {
@@ -111,8 +111,8 @@ func (a *assembler) overtaken(n uint64) {
 	}
 }
 
-// add takes a fragment; h is known to agree with part. It reports whether the
-// fragment was of use.
+// add adds a fragment, whose header h must agree with part. It reports whether the fragment
+// was needed.
 func (a *assembler) add(h *proto.DataHeader, part []byte, now time.Duration) bool {
 	n := a.window.Unwrap(h.Frame)
 	if a.window.Seen(n) {
@@ -168,7 +168,7 @@ func (a *assembler) insert(n uint64, h *proto.DataHeader, at int, now time.Durat
 	return p
 }
 
-// expire gives up what is too old and tells whether something still waits.
+// expire gives up frames that are too old, and reports whether others still wait.
 func (a *assembler) expire(now time.Duration) bool {
 	for i := 0; i < len(a.partials); {
 		if now-a.partials[i].born >= partialLife {

@@ -20,7 +20,7 @@ type receiver struct {
 	del     *datapath.Deliverer
 	pool    partialPool
 	waiting map[*Wire]bool // have incomplete frames
-	done    []*partial     // may be put back after the next flush
+	done    []*partial     // to put back after the next flush
 	cur     gather
 	want    int
 	frames  bool // there were some in this batch
@@ -74,7 +74,7 @@ func (r *receiver) drain(m *datapath.Mover) bool {
 	return n == b.Want
 }
 
-// process takes a batch; what it holds is written to the legs when it returns.
+// process handles a batch. Its frames are written to the legs when it returns.
 func (r *receiver) process(b *datapath.RxBatch, n int) int {
 	bytes := 0
 	for i := range n {
@@ -106,8 +106,8 @@ func (r *receiver) Flush() {
 	r.done = r.done[:0]
 }
 
-// message takes one or, where the kernel merged them, several datagrams of one
-// sender, each part bytes long but the last.
+// message handles one datagram, or several of one sender that the kernel merged: each is
+// part bytes long except the last.
 func (r *receiver) message(b []byte, part int, name *datapath.RawAddr) {
 	var s *Session
 	for len(b) > 0 && part > 0 {
@@ -137,7 +137,7 @@ func (r *receiver) message(b []byte, part int, name *datapath.RawAddr) {
 	}
 }
 
-// data takes one data datagram from the address of a session's peer.
+// data handles one data datagram from the address of a session's peer.
 func (r *receiver) data(s *Session, d []byte) {
 	overhead := 0
 	if s.AEAD {
@@ -239,7 +239,7 @@ func (r *receiver) extend(payload []byte) {
 	}
 }
 
-// giveUpGather moves an unfinished frame from the batch to where frames wait.
+// giveUpGather moves an incomplete frame from the batch to the assembler.
 func (r *receiver) giveUpGather() {
 	g := &r.cur
 	if g.w == nil {
@@ -266,7 +266,7 @@ func (r *receiver) fragment(w *Wire, h *proto.DataHeader, payload []byte) {
 	}
 }
 
-// adopt makes the assembler of a wire serve a session.
+// adopt resets the assembler of a wire for a session.
 func (r *receiver) adopt(w *Wire, s *proto.Session) {
 	if w.asm.pool == nil {
 		w.asm.pool = &r.pool
@@ -289,7 +289,7 @@ func (r *receiver) assembled(w *Wire, p *partial) {
 	r.del.Frame(leg, p.buf[:p.length], p.flags&proto.FlagVirtio != 0)
 }
 
-// salvage delivers what is there of a frame that is given up.
+// salvage delivers the complete segments of a frame that is given up.
 func (r *receiver) salvage(w *Wire, p *partial) {
 	r.done = append(r.done, p)
 	w.Drops.Add(drop.Incomplete)
@@ -307,7 +307,7 @@ func (r *receiver) salvage(w *Wire, p *partial) {
 	})
 }
 
-// expire gives up frames whose time is over. The receiver must be the caller's.
+// expire gives up frames that have waited too long. The caller must own the receiver.
 func (r *receiver) expire() {
 	r.u.Legs.Lock()
 	defer r.u.Legs.Unlock()

@@ -29,8 +29,8 @@ type Route struct {
 	fragSize int // bytes of a frame in one datagram
 }
 
-// sender cuts frames into datagrams and sends them in batches. The frames are not
-// copied: the datagrams are made of pieces of them. One goroutine uses it.
+// sender cuts frames into datagrams and sends them in batches. It does not
+// copy frames: the datagrams consist of pieces of them. One goroutine uses it.
 type sender struct {
 	u     *Path
 	out   datapath.TxBatch
@@ -81,7 +81,7 @@ func (s *sender) frame(w *Wire, p *Route, vnet, frame []byte) {
 	w.TxBytes.Add(uint64(h.Length))
 }
 
-// datagram queues one, behind its like in one message where it can.
+// datagram queues a datagram, in one message with others of the same size if possible.
 func (s *sender) datagram(p *Route, h *proto.DataHeader, vnet, part []byte) {
 	size := proto.DataHeaderLen + len(vnet) + len(part)
 	if p.Session.AEAD {
@@ -151,7 +151,7 @@ func (s *sender) Flush() {
 	s.nhead, s.used = 0, 0
 }
 
-// failed takes a message that the kernel refused.
+// failed handles a message that the kernel rejected.
 func (s *sender) failed(i int, e unix.Errno) {
 	m := &s.out.Msgs[i].Hdr
 	switch {

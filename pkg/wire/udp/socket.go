@@ -57,14 +57,14 @@ func (s *Socket) setup(port int, offload bool) error {
 			set(unix.SOL_SOCKET, b[1], b[2])
 		}
 	}
-	// The path MTU is found by probes; the kernel's guess of it is not asked, and
-	// no datagram is fragmented.
+	// Probes find the path MTU. The kernel's own value is ignored, and no datagram is
+	// fragmented.
 	set(unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
 	set(unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE)
 	set(unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
 	if offload {
 		s.gro = set(unix.IPPROTO_UDP, unix.UDP_GRO, 1) == nil
-		// Setting and unsetting a size tells whether the option exists (Linux 4.18).
+		// Setting and unsetting a size shows whether the option exists (Linux 4.18).
 		s.gso = set(unix.IPPROTO_UDP, unix.UDP_SEGMENT, 1200) == nil
 		set(unix.IPPROTO_UDP, unix.UDP_SEGMENT, 0)
 	}
@@ -75,9 +75,9 @@ func (s *Socket) setup(port int, offload bool) error {
 	return nil
 }
 
-// admit has the kernel drop what is of no session and no hello of the lab, before
-// it is queued or anybody is woken. It sees the first 16 bits of the session's
-// number only; all else is looked at later.
+// admit makes the kernel drop datagrams that belong to no session and are no hello of the
+// lab, before they are queued or wake a thread. It checks only the first 16 bits of the
+// session's number. Everything else is checked later.
 func (s *Socket) admit(tag uint64, prefix uint16) error {
 	const udp = proto.UDPHeaderLen // a socket's filter sees the UDP header
 	load := func(size uint16, at uint32) unix.SockFilter {

@@ -14,29 +14,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's VXLAN takes a frame from whoever sends one with the right number. So
-// that only the far end can put frames into it, datagrams to the VXLAN's port pass only
-// from an address that a session has proven, with the number of a device that exists.
+// The kernel's VXLAN accepts frames from any sender that uses the right VNI. The guard
+// admits datagrams to the VXLAN's port only from an address that a session has proven, with
+// the VNI of an existing device.
 
 // tableName is the nftables table of family inet that keeps strangers from the
 // vxlan datapath.
 const tableName = "c9s-wire"
 
-// Source is who may send, and with which number.
+// Source is a permitted sender and its VNI.
 type Source struct {
 	From netip.Addr
 	VNI  uint32
 }
 
-// Guard is an nftables table of family inet that lets nobody but the sources reach a
-// VXLAN's UDP port. Once written it stays, over restarts too.
+// Guard is an nftables table of family inet that admits only the sources to a VXLAN's UDP
+// port. Once written it stays, even after the process ends.
 type Guard struct {
 	Table string
 	Port  int
-	now   map[Source]bool // as written last, nil before
+	now   map[Source]bool // as last written, nil before that
 }
 
-// Close writes a table that lets in nobody, unless there is one of an earlier process.
+// Close writes a table that admits nobody, unless an earlier process left one.
 func (g *Guard) Close() error {
 	c, err := nftables.New()
 	if err != nil {
@@ -52,8 +52,8 @@ func (g *Guard) Close() error {
 	return g.Allow(map[Source]bool{})
 }
 
-// Allow writes the table if it is another one than before. A table is replaced
-// in one transaction.
+// Allow writes the table if the sources have changed. It replaces the table in one
+// transaction.
 func (g *Guard) Allow(want map[Source]bool) error {
 	if g.now != nil && maps.Equal(g.now, want) {
 		return nil
@@ -92,7 +92,7 @@ type vxFamily struct {
 	offset, len uint32
 }
 
-// rule drops what comes to the port from anyone but the sources.
+// rule drops datagrams to the port from all but the sources.
 func (f vxFamily) rule(c *nftables.Conn, t *nftables.Table, chain *nftables.Chain, want map[Source]bool, port int) error {
 	set := &nftables.Set{Table: t, Name: f.name, KeyType: nftables.MustConcatSetType(f.kind, nftables.TypeInteger), Concatenation: true,
 		ID: uint32(f.proto)} // within the transaction; the library counts without a lock

@@ -68,7 +68,7 @@ func (v *Datapath) Wanted(c datapath.Conditions) string {
 
 // Ensure makes the device and joins what it receives to the leg.
 func (v *Datapath) Ensure(l datapath.Leg, remote netip.Addr) error {
-	v.delete(l.Wire) // of an earlier process: its remote may be another
+	v.delete(l.Wire) // of an earlier process: it may have another remote
 	v.sources[l.Wire] = Source{remote, uint32(l.Wire)}
 	if err := v.guardSources(); err != nil {
 		return err
@@ -78,8 +78,8 @@ func (v *Datapath) Ensure(l datapath.Leg, remote netip.Addr) error {
 		VxlanId:   int(l.Wire), Group: remote.AsSlice(), Port: v.port,
 		UDP6ZeroCSumTx: true, UDP6ZeroCSumRx: true,
 	}
-	// Without a lower device the MTU may be any: what does not fit the underlay
-	// is fragmented by IP.
+	// Without a lower device any MTU is allowed: IP fragments what does not fit the
+	// underlay.
 	if err := v.h.LinkAdd(dev); err != nil {
 		return fmt.Errorf("making %s: %w", dev.Name, err)
 	}
@@ -88,7 +88,7 @@ func (v *Datapath) Ensure(l datapath.Leg, remote netip.Addr) error {
 		return fmt.Errorf("finding %s: %w", dev.Name, err)
 	}
 	index := link.Attrs().Index
-	// It only tidies up: no router solicitations into the wire.
+	// Best effort: it keeps router solicitations out of the wire.
 	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+dev.Name+"/disable_ipv6", []byte("1"), 0)
 	if err := datapath.AddClsact(v.h, index); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (v *Datapath) Send(l datapath.Leg, on bool) bool {
 	if err != nil {
 		return false
 	}
-	v.unredirect(l.Index) // of an earlier process, to a device that is no more
+	v.unredirect(l.Index) // of an earlier process, to a device that no longer exists
 	l.Sock.Accept(false)
 	if err := v.redirect(l.Index, link.Attrs().Index); err != nil {
 		v.log.Warn("frames stay on udp", "wire", l.Wire, "error", err)
@@ -135,8 +135,8 @@ func (v *Datapath) Remove(l datapath.Leg) {
 	v.delete(l.Wire)
 }
 
-// Finish takes those out of the guard who send no more. What an earlier process let in
-// stays in until this one knows better.
+// Finish removes sources without a device from the guard. What an earlier process admitted
+// stays until this one has written the guard itself.
 func (v *Datapath) Finish() error {
 	if v.guard.now == nil {
 		return nil
@@ -144,7 +144,7 @@ func (v *Datapath) Finish() error {
 	return v.guardSources()
 }
 
-// redirect sends all that comes in at one device out of another one. u32
+// redirect sends everything that arrives on one device out of another one. u32
 // without a key matches everything, also where matchall is missing.
 func (v *Datapath) redirect(from, to int) error {
 	filter := &netlink.U32{
@@ -158,7 +158,7 @@ func (v *Datapath) redirect(from, to int) error {
 	return nil
 }
 
-// unredirect takes it back.
+// unredirect removes the redirect.
 func (v *Datapath) unredirect(from int) {
 	if err := v.h.FilterDel(&netlink.U32{FilterAttrs: redirectAt(from)}); err != nil && !datapath.LinkGone(err) && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
 		v.log.Debug("a tc redirect stays", "error", err)
@@ -177,7 +177,7 @@ func (v *Datapath) delete(id contract.WireID) {
 	}
 }
 
-// guardSources lets in what the devices that exist receive.
+// guardSources admits the sources of the existing devices.
 func (v *Datapath) guardSources() error {
 	want := map[Source]bool{}
 	for s := range maps.Values(v.sources) {
