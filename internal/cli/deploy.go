@@ -131,7 +131,8 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if key == nil {
 		key = pipeline.NewWireKey()
 	}
-	out, diags, err := f.renderLab(ctx, world, c, rules, render.Options{WireKey: key}, issuing(existing))
+	options := render.Options{WireKey: key, Image: runningImage(existing, rules)}
+	out, diags, err := f.renderLab(ctx, world, c, rules, options, completing(ctx, client, existing))
 	if err != nil {
 		return nil, err
 	}
@@ -146,10 +147,30 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	return &inCluster{client: client, lab: l, existing: existing, out: out, links: len(c.Lab.Links)}, nil
 }
 
-// issuing issues certificates; those that the cluster has and that still fit stay.
-func issuing(existing cluster.Existing) certifier {
+// runningImage returns the c9s image of the lab in the cluster if this version of c9s
+// rendered it and no rule says what the image is. A deploy that does not name an image
+// then restarts nothing.
+func runningImage(existing cluster.Existing, rules []render.ImageRule) string {
+	if existing.Version != Version || render.MapImage(rules, defaultImage()) != defaultImage() {
+		return ""
+	}
+	return existing.Image
+}
+
+// completing issues certificates, except those that the cluster has and that still fit, and
+// finds out whether workers have labels for KVM if a node needs it.
+func completing(ctx context.Context, client *cluster.Client, existing cluster.Existing) completer {
 	issued := pipeline.Issued{CA: existing.CA, Certificates: existing.Certificates}
 	return func(l *lab.Lab, plans map[string]*plan.Plan, o *render.Options) error {
+		for _, p := range plans {
+			if p.Needs.KVM {
+				var err error
+				if o.RequireKVM, err = client.KVMWorkers(ctx); err != nil {
+					return fail(err)
+				}
+				break
+			}
+		}
 		return fail(issued.Add(l, plans, o))
 	}
 }

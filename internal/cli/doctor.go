@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -147,7 +148,7 @@ func (f *doctorFlags) probeCluster(ctx context.Context, world IO, client *cluste
 	}
 	fmt.Fprintln(world.Err, "probing the workers ...")
 	facts.Probes, facts.Policies, err = doctor.Prober{
-		Client: client.Typed, Namespace: facts.NamespaceName, Image: render.MapImage(rules, f.image), Timeout: f.timeout,
+		Client: client.Typed, Namespace: facts.NamespaceName, Image: render.MapImage(rules, cmp.Or(f.ownImage(world, nil), defaultImage())), Timeout: f.timeout,
 	}.Probe(ctx, *facts, needs)
 	return err
 }

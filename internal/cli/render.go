@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (f *labFlags) add(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.mapImage, "map-image", nil, "FROM=TO: use the image TO instead of FROM; a trailing * matches any suffix (repeatable)")
 	fs.BoolVar(&f.noController, "no-controller", false, "omit the controller; the lab runs without it")
 	fs.BoolVar(&f.recycle, "recycle", false, "release the addresses and ids of removed nodes and links")
-	fs.StringVar(&f.image, "image", defaultImage(), "c9s image of the Pods")
+	fs.StringVar(&f.image, "image", "", "c9s image of the Pods (default: C9S_IMAGE, the policy's, the running lab's, or that of this version)")
 }
 
 type renderFlags struct {
@@ -174,19 +175,38 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	return f.writeStream(world, out)
 }
 
-// certifier issues the certificates of a lab's nodes into the options of render.
-type certifier func(*lab.Lab, map[string]*plan.Plan, *render.Options) error
+// imageVariable is the environment variable with the c9s image.
+const imageVariable = "C9S_IMAGE"
+
+// ownImage returns the c9s image that the user chose: by the flag, the environment or the
+// policy; "" for none.
+func (f *labFlags) ownImage(world IO, l *lab.Lab) string {
+	image := f.image
+	for _, entry := range world.Env {
+		if value, ok := strings.CutPrefix(entry, imageVariable+"="); ok && image == "" {
+			image = value
+		}
+	}
+	if image == "" && l != nil {
+		image = l.Image
+	}
+	return image
+}
+
+// completer adds to the options of render what the cluster knows: certificates and workers.
+type completer func(*lab.Lab, map[string]*plan.Plan, *render.Options) error
 
 // renderLab plans and renders a compiled topology. o has the options that only the
-// caller has; certify, if not nil, adds the certificates.
-func (f *labFlags) renderLab(ctx context.Context, world IO, c *pipeline.Compiled, rules []render.ImageRule, o render.Options, certify certifier) (*render.Output, []diag.Diagnostic, error) {
+// caller has; complete, if not nil, adds what depends on the plans.
+func (f *labFlags) renderLab(ctx context.Context, world IO, c *pipeline.Compiled, rules []render.ImageRule, o render.Options, complete completer) (*render.Output, []diag.Diagnostic, error) {
 	images, err := f.images.images()
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Image, o.Version, o.NoController, o.MapImage = f.image, Version, f.noController, rules
+	o.Image = cmp.Or(f.ownImage(world, c.Lab), o.Image, defaultImage())
+	o.Version, o.NoController, o.MapImage = Version, f.noController, rules
 	return c.Render(ctx, pipeline.RenderOptions{
-		Options: o, AllowMissing: f.allowMissing, Certify: certify, Images: images,
+		Options: o, AllowMissing: f.allowMissing, Complete: complete, Images: images,
 		Plan: func(ctx context.Context, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error) {
 			return f.plan(ctx, world, c, only)
 		},

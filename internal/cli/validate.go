@@ -25,7 +25,7 @@ type verdict struct {
 }
 
 func newValidate(world IO) *cobra.Command {
-	f := &labFlags{image: defaultImage()}
+	f := &labFlags{}
 	var output string
 	cmd := &cobra.Command{
 		Use:   "validate TOPO...",

@@ -25,9 +25,11 @@ type Existing struct {
 	// Namespace is nil where it does not exist, or may not be seen.
 	Namespace *corev1.Namespace
 	// Fresh reports whether it does not exist.
-	Fresh       bool
-	Allocations *lab.Allocations
-	WireKey     []byte
+	Fresh bool
+	// Version is the c9s that rendered the lab, and Image the c9s image that it runs.
+	Version, Image string
+	Allocations    *lab.Allocations
+	WireKey        []byte
 	// CA is the lab's certificate authority, Certificates those of nodes, by the
 	// name of their Secret.
 	CA           *render.Certificate
@@ -36,7 +38,7 @@ type Existing struct {
 
 // Same reports whether a lab is rendered with the same allocations and keys from both.
 func (e Existing) Same(other Existing) bool {
-	return e.Lab == other.Lab && bytes.Equal(e.WireKey, other.WireKey) &&
+	return e.Lab == other.Lab && e.Image == other.Image && e.Version == other.Version && bytes.Equal(e.WireKey, other.WireKey) &&
 		reflect.DeepEqual(e.Allocations, other.Allocations) && reflect.DeepEqual(e.CA, other.CA) && reflect.DeepEqual(e.Certificates, other.Certificates)
 }
 
@@ -61,7 +63,7 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 	parts := map[string][]byte{}
 	for _, cm := range maps_.Items {
 		if name := cm.Annotations[contract.AnnotationLabName]; name != "" {
-			out.Lab = name
+			out.Lab, out.Version = name, cm.Annotations[contract.AnnotationVersion]
 		}
 		if strings.HasPrefix(cm.Name, contract.AllocationsName(0)) {
 			for _, text := range cm.Data {
@@ -80,7 +82,48 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 		}
 		out.Allocations = &a
 	}
+	if out.Lab != "" {
+		if out.Image, err = c.sidecarImage(ctx, namespace); err != nil {
+			return out, err
+		}
+	}
 	return out, c.readSecrets(ctx, namespace, &out)
+}
+
+// sidecarImage returns the c9s image of the lab's nodes, "" if it has none with a sidecar.
+func (c *Client) sidecarImage(ctx context.Context, namespace string) (string, error) {
+	list, err := c.Typed.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: contract.LabelComponent + "=" + contract.ComponentNode, Limit: 1,
+	})
+	if err != nil {
+		return "", fmt.Errorf("reading namespace %s: %w", namespace, err)
+	}
+	for _, d := range list.Items {
+		for _, container := range d.Spec.Template.Spec.InitContainers {
+			if container.Name == contract.WireContainer {
+				return container.Image, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// KVMWorkers reports whether some worker says by a label that it has KVM. A user who may
+// not list workers gets false.
+func (c *Client) KVMWorkers(ctx context.Context) (bool, error) {
+	for _, label := range contract.KVMLabels {
+		list, err := c.Typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: label + "=true", Limit: 1})
+		if apierrors.IsForbidden(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("looking for workers with KVM: %w", err)
+		}
+		if len(list.Items) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // readSecrets reads the wire key and certificates.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,9 @@ func (c *Client) Preflight(ctx context.Context, l *Lab, existing Existing) error
 		return err
 	}
 	errs = append(errs, inTheWay(ctx, client, l)...)
+	if err := missingPullSecrets(ctx, client, l, existing); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 
@@ -139,4 +143,68 @@ func clash(l *Lab, u *unstructured.Unstructured, live *metav1.PartialObjectMetad
 	}
 	where := status.At(u.GetAnnotations()[contract.AnnotationSource])
 	return fmt.Errorf("%s %s%s already exists in namespace %s and %s: use another namespace with -n, or rename or delete the existing one", u.GetKind(), u.GetName(), where, l.Namespace, whose)
+}
+
+// missingPullSecrets finds pull secrets that neither the namespace nor the lab has. The
+// kubelet would pull without them, and report no more than that the registry refused.
+func missingPullSecrets(ctx context.Context, client metadata.Interface, l *Lab, existing Existing) error {
+	users, err := l.pullSecrets()
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	if !existing.Fresh {
+		list, err := client.Resource(rights.Resources["Secret"]).Namespace(l.Namespace).List(ctx, metav1.ListOptions{})
+		switch {
+		case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+			return nil // reported elsewhere
+		case err != nil:
+			return fmt.Errorf("reading secrets in namespace %s: %w", l.Namespace, err)
+		}
+		for i := range list.Items {
+			delete(users, list.Items[i].Name)
+		}
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(users)) {
+		create := fmt.Sprintf("kubectl -n %s create secret docker-registry %s --docker-server=...", l.Namespace, name)
+		if existing.Fresh && l.namespace != nil {
+			create = fmt.Sprintf("kubectl create namespace %s && %s", l.Namespace, create)
+		}
+		errs = append(errs, fmt.Errorf("namespace %s has no pull secret %s, which %s (imagePullSecrets in the policy): create it with '%s'", l.Namespace, name, users[name], create))
+	}
+	return errors.Join(errs...)
+}
+
+// pullSecrets returns who uses each pull secret that is not an object of the lab.
+func (l *Lab) pullSecrets() (map[string]string, error) {
+	nodes := map[string][]string{}
+	for _, u := range l.objects {
+		if u.GetKind() != "Deployment" || u.GetLabels()[contract.LabelComponent] == contract.ComponentController {
+			continue // the controller has what all nodes have in common
+		}
+		refs, _, err := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "imagePullSecrets")
+		if err != nil {
+			return nil, fmt.Errorf("reading Deployment %s: %w", u.GetName(), err)
+		}
+		for _, ref := range refs {
+			if m, ok := ref.(map[string]any); ok {
+				if name, _ := m["name"].(string); name != "" {
+					nodes[name] = append(nodes[name], u.GetName())
+				}
+			}
+		}
+	}
+	out := map[string]string{}
+	for name, list := range nodes {
+		out[name] = list[0] + " uses"
+		if len(list) > 1 {
+			out[name] = fmt.Sprintf("%s and %d more use", list[0], len(list)-1)
+		}
+	}
+	for _, u := range l.objects {
+		if u.GetKind() == "Secret" {
+			delete(out, u.GetName())
+		}
+	}
+	return out, nil
 }

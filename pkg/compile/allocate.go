@@ -7,6 +7,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/alloc"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
 // The pools by their names in lab.Allocations.
@@ -110,10 +111,11 @@ func (c *compiler) allocateMgmt() {
 			v4 = append(v4, alloc.Claim[netip.Addr]{Owner: n.Name, Want: n.want4, Has: n.has4, Pos: n.Pos})
 		}
 	}
+	c.growMgmt(len(v4))
 	m := c.lab.Mgmt
 	if m.IPv4.Subnet.IsValid() {
 		p := alloc.Addresses("IPv4 management addresses", m.IPv4.Subnet, m.IPv4.Range, m.IPv4.Gateway)
-		p.Larger = "set a larger subnet (mgmt: {ipv4-subnet: 172.20.0.0/16}; the default is a /24), and ipv4-range if you use it"
+		p.Larger = "set a larger subnet (mgmt: {ipv4-subnet: 10.0.0.0/12}), and ipv4-range if you use it"
 		for owner, a := range take(c, poolIPv4, p, v4, parseAddr, netip.Addr.String) {
 			c.nodes[owner].MgmtIPv4 = a
 		}
@@ -134,6 +136,43 @@ func (c *compiler) allocateMgmt() {
 			c.nodes[owner].MgmtIPv6 = a
 		}
 	}
+}
+
+// growMgmt gives a lab with more nodes than the default IPv4 subnet has addresses the
+// larger one, if the file leaves the subnet to c9s. A lab that has grown keeps it after an
+// edit, because its addresses are spread over it.
+func (c *compiler) growMgmt(nodes int) {
+	f := &c.lab.Mgmt.IPv4
+	m := c.f.Mgmt
+	if m == nil {
+		m = &topology.Mgmt{Pos: diag.Pos{File: c.f.Path}}
+	}
+	if f.Subnet != defaultIPv4 || m.IPv4Subnet.Value == defaultIPv4.String() || m.OldIPv4Subnet.Value != "" || m.IPv4Gateway.Value != "" || m.IPv4Range.Value != "" {
+		return
+	}
+	const reserved = 3 // network, gateway and broadcast
+	if nodes <= 1<<(32-defaultIPv4.Bits())-reserved && !c.hasGrown() {
+		return
+	}
+	*f = lab.MgmtFamily{Subnet: grownIPv4, Gateway: grownIPv4.Addr().Next()}
+	if nodes <= 1<<(32-grownIPv4.Bits())-reserved {
+		c.diags.Warnf(CodeMgmtGrown, m.Pos, "set ipv4-subnet under mgmt to choose another one",
+			"%d nodes do not fit the default management subnet %s; %s is used", nodes, defaultIPv4, grownIPv4)
+	}
+}
+
+// hasGrown reports whether a node of the lab has an address that only the larger subnet has.
+func (c *compiler) hasGrown() bool {
+	if c.o.Previous == nil {
+		return false
+	}
+	for owner, text := range c.o.Previous.Pools[poolIPv4] {
+		a, err := netip.ParseAddr(text)
+		if err == nil && c.nodes[owner] != nil && grownIPv4.Contains(a) && !defaultIPv4.Contains(a) {
+			return true
+		}
+	}
+	return false
 }
 
 // sameHost is the IPv6 address with the host number of the IPv4 one: people like

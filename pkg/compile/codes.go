@@ -46,6 +46,9 @@ var (
 	CodeMgmtSubnet = declare("mgmt-subnet-assumed", "the management subnet is derived from the addresses of the nodes",
 		"The nodes have management addresses, and the file sets no management subnet.",
 		"Set mgmt.ipv4-subnet or mgmt.ipv6-subnet.")
+	CodeMgmtGrown = declare("mgmt-subnet-grown", "the lab is larger than the default management subnet",
+		"172.20.20.0/24 has room for 253 nodes. The lab has more, and the file sets no subnet.",
+		"None needed. To choose another subnet, set mgmt.ipv4-subnet.")
 	CodeBadBind = declare("bad-bind", "a bind is not source:target[:mode]",
 		"The bind is not in the syntax of docker run -v.",
 		"Write source:target, with :ro for read-only.")

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -559,5 +560,66 @@ func TestLimitedIndexes(t *testing.T) {
 	}
 	if !larger {
 		t.Error("no node has an index over 1022")
+	}
+}
+
+// TestGrownManagementSubnet: a lab with more nodes than the default subnet has addresses
+// gets the larger one, keeps its addresses, and keeps the subnet when it shrinks.
+func TestGrownManagementSubnet(t *testing.T) {
+	text := func(mgmt string, nodes int) string {
+		var b strings.Builder
+		b.WriteString("name: t\n" + mgmt + "topology:\n  defaults: {kind: linux, image: a}\n  nodes:\n")
+		for i := range nodes {
+			fmt.Fprintf(&b, "    n%d:\n", i)
+		}
+		return b.String()
+	}
+	small, diags := compileText(t, text("", 253), nil, Options{})
+	if small.Mgmt.IPv4.Subnet.String() != "172.20.20.0/24" || len(diags) > 0 {
+		t.Fatalf("253 nodes: %v, %v", small.Mgmt.IPv4, diags)
+	}
+	large, diags := compileText(t, text("", 400), nil, Options{Previous: &small.Allocations})
+	if len(diags) != 1 || diags[0].Code != CodeMgmtGrown || diags[0].Severity != diag.Warning {
+		t.Errorf("400 nodes: %v", diags)
+	}
+	if m := large.Mgmt.IPv4; m.Subnet.String() != "172.20.0.0/16" || m.Gateway.String() != "172.20.0.1" {
+		t.Errorf("400 nodes: %v", m)
+	}
+	for _, n := range small.Nodes {
+		if m := large.Node(n.Name); m.MgmtIPv4 != n.MgmtIPv4 || m.MgmtIPv6 != n.MgmtIPv6 {
+			t.Errorf("node %s moved from %s, %s to %s, %s", n.Name, n.MgmtIPv4, n.MgmtIPv6, m.MgmtIPv4, m.MgmtIPv6)
+		}
+	}
+	again, _ := compileText(t, text("", 399), nil, Options{Previous: &large.Allocations})
+	fewer, _ := compileText(t, text("", 10), nil, Options{Previous: &large.Allocations})
+	if again.Mgmt.IPv4.Subnet != large.Mgmt.IPv4.Subnet || again.Node("n398").MgmtIPv4 != large.Node("n398").MgmtIPv4 {
+		t.Errorf("after an edit: %v", again.Mgmt.IPv4)
+	}
+	for _, n := range fewer.Nodes {
+		if n.MgmtIPv4 != large.Node(n.Name).MgmtIPv4 {
+			t.Errorf("node %s moved to %s", n.Name, n.MgmtIPv4)
+		}
+	}
+	for _, mgmt := range []string{"mgmt: {ipv4-subnet: 172.20.20.0/24}\n", "mgmt: {ipv4_subnet: 172.20.20.0/24}\n", "mgmt: {ipv4-range: 172.20.20.0/25}\n", "mgmt: {ipv4-gw: 172.20.20.5}\n"} {
+		_, diags := compileText(t, text(mgmt, 254), nil, Options{})
+		if !slices.ContainsFunc(diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error }) {
+			t.Errorf("%s: the file decides, but: %v", mgmt, diags)
+		}
+	}
+}
+
+// TestUnusableManagementSubnets are subnets with addresses that no node can have.
+func TestUnusableManagementSubnets(t *testing.T) {
+	for _, subnet := range []string{"0.0.0.0/0", "127.0.0.0/8", "127.1.0.0/16", "224.0.0.0/8", "169.254.1.0/24", "160.0.0.0/4"} {
+		_, diags := compileText(t, "name: t\nmgmt: {ipv4-subnet: "+subnet+"}\ntopology:\n  nodes:\n    a: {kind: linux, image: a}\n", nil, Options{})
+		if !slices.ContainsFunc(diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code == CodeBadAddress }) {
+			t.Errorf("%s: %v", subnet, diags)
+		}
+	}
+	for _, subnet := range []string{"::/0", "fe80::/64", "ff00::/8", "::/64"} {
+		_, diags := compileText(t, "name: t\nmgmt: {ipv6-subnet: '"+subnet+"'}\ntopology:\n  nodes:\n    a: {kind: linux, image: a}\n", nil, Options{})
+		if !slices.ContainsFunc(diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code == CodeBadAddress }) {
+			t.Errorf("%s: %v", subnet, diags)
+		}
 	}
 }

@@ -16,6 +16,9 @@ var (
 	defaultIPv6 = netip.MustParsePrefix("3fff:172:20:20::/64")
 )
 
+// grownIPv4 takes the place of defaultIPv4 for labs that need more addresses.
+var grownIPv4 = netip.MustParsePrefix("172.20.0.0/16")
+
 // defaultMgmtMTU is what eth0 has where the topology does not say (Docker's own).
 const defaultMgmtMTU = 1500
 

@@ -17,6 +17,10 @@ const (
 // LabelKVM is a label of workers, "true" if /dev/kvm exists.
 const LabelKVM = "c9s.dev/kvm"
 
+// KVMLabels are the labels that say so, by preference: c9s' own, and those of
+// node-feature-discovery for Intel's and AMD's processors.
+var KVMLabels = []string{LabelKVM, "feature.node.kubernetes.io/cpu-cpuid.VMX", "feature.node.kubernetes.io/cpu-cpuid.SVM"}
+
 // Values of LabelComponent.
 const (
 	ComponentNode       = "node"

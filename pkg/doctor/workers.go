@@ -165,9 +165,6 @@ func checkDevice(f Facts, n Needs, path string, feature probe.Feature, wants fun
 	return []Check{c}
 }
 
-// kvmLabels tell of KVM: c9s' own, and node-feature-discovery's.
-var kvmLabels = []string{contract.LabelKVM, "feature.node.kubernetes.io/cpu-cpuid.VMX", "feature.node.kubernetes.io/cpu-cpuid.SVM"}
-
 func hasDevice(f Facts, w *corev1.Node, feature probe.Feature) (has, known bool) {
 	if p, ok := f.Probes[w.Name]; ok && p.Err == nil {
 		if o, tried := p.Report.Outcome(feature); tried {
@@ -177,7 +174,7 @@ func hasDevice(f Facts, w *corev1.Node, feature probe.Feature) (has, known bool)
 	if feature != probe.KVM {
 		return false, false
 	}
-	for _, label := range kvmLabels {
+	for _, label := range contract.KVMLabels {
 		if value, ok := w.Labels[label]; ok {
 			return value == "true", true
 		}

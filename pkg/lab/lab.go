@@ -32,6 +32,8 @@ type Lab struct {
 	CA    *CA     `json:"certificateAuthority,omitempty"`
 	Nodes []*Node `json:"nodes"`
 	Links []*Link `json:"links,omitempty"`
+	// Image is the c9s image of the lab's Pods, "" for the default.
+	Image string `json:"image,omitempty"`
 	// EncryptWires seals what passes between Pods.
 	EncryptWires bool `json:"encryptWires,omitempty"`
 	// Pods are the groups of nodes that share one Pod, sorted by name. Every

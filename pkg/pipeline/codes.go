@@ -7,6 +7,10 @@ var (
 		Text:   "a rule of --map-image applies to no image of the lab",
 		Cause:  "FROM is not written as in the topology, or an earlier rule applies to the same images.",
 		Remedy: "Write FROM as the topology does; a * at its end stands for the rest."})
+	codeForeignImage = diag.Declare("policy-image-ignored", diag.Explanation{Stage: diag.StageImages,
+		Text:   "the policy of a fetched topology names a c9s image",
+		Cause:  "The c9s image runs privileged and with the keys of the lab, so the author of a topology cannot choose it.",
+		Remedy: "Use --image if you trust the image."})
 	codeImage = diag.Declare("image-unresolved", diag.Explanation{Stage: diag.StageImages,
 		Text:   "a registry does not have an image, or does not answer (--resolve-images, --pin)",
 		Cause:  "The reference is misspelt, the registry requires a login, or it is unreachable.",

@@ -94,6 +94,11 @@ func Compile(ctx context.Context, in Input) (*Compiled, error) {
 	l, diags := compile.Compile(ctx, file, in.options(c, env, pol))
 	c.Lab = l
 	c.Diags = append(c.Diags, diags...)
+	if src.Reach.Limited() && in.Policy == "" && l.Image != "" {
+		c.Diags = append(c.Diags, diag.Diagnostic{Code: codeForeignImage, Severity: diag.Warning, Pos: diag.Pos{File: src.Name},
+			Message: fmt.Sprintf("the policy of a fetched topology cannot choose the c9s image; %s is ignored", l.Image), Hint: "use --image if you trust it"})
+		l.Image = ""
+	}
 	if note, ok := src.Reach.Note(src.Name); ok {
 		c.Diags = append(c.Diags, note)
 	}

@@ -23,9 +23,9 @@ type RenderOptions struct {
 	Plan func(ctx context.Context, only map[string]bool) (map[string]*plan.Plan, []diag.Diagnostic, error)
 	// Images says what to ask the registries.
 	Images Images
-	// Certify, if not nil, adds certificates to the options, for example with
-	// Issued.Add.
-	Certify func(l *lab.Lab, plans map[string]*plan.Plan, o *render.Options) error
+	// Complete, if not nil, adds to the options what depends on the plans, such as
+	// certificates with Issued.Add.
+	Complete func(l *lab.Lab, plans map[string]*plan.Plan, o *render.Options) error
 }
 
 // Render plans and renders the lab. The diagnostics are those of all stages, reading
@@ -64,8 +64,8 @@ func (c *Compiled) Render(ctx context.Context, o RenderOptions) (*render.Output,
 	if diags = append(diags, imageDiags...); HasErrors(diags) {
 		return nil, diags, nil
 	}
-	if o.Certify != nil {
-		if err := o.Certify(c.Lab, plans, &options); err != nil {
+	if o.Complete != nil {
+		if err := o.Complete(c.Lab, plans, &options); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/c9s-lab/c9s/internal/strictyaml"
+	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/topology"
@@ -59,7 +60,7 @@ func (r *reader) load(data []byte) *Policy {
 		return nil
 	}
 	r.env = env
-	top := r.mapping(doc.Content[0], "the policy file", "apiVersion", "kind", "wires", "profiles")
+	top := r.mapping(doc.Content[0], "the policy file", "apiVersion", "kind", "image", "wires", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
@@ -71,6 +72,9 @@ func (r *reader) load(data []byte) *Policy {
 	p := &Policy{}
 	if n := top["wires"]; n != nil {
 		r.decode(n, "wires", &p.wires)
+	}
+	if n := top["image"]; n != nil && r.decode(n, "image", &p.image) && !apicheck.LegalImage(p.image) {
+		r.errorf(n, "write it like registry.example.net/c9s:1.2", "image %q is not a reference", p.image)
 	}
 	r.encrypt = p.wires.Encrypt
 	names := map[string]int{}

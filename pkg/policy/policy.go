@@ -24,6 +24,7 @@ const DefaultPriority = 100
 type Policy struct {
 	profiles []*profile
 	wires    Wires
+	image    string
 }
 
 // profile is one compiled profile.
@@ -58,10 +59,12 @@ type Profile struct {
 
 // File is a policy file.
 type File struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	Wires      *Wires    `json:"wires,omitempty"`
-	Profiles   []Profile `json:"profiles"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Image is the c9s image of the lab's Pods.
+	Image    string    `json:"image,omitempty"`
+	Wires    *Wires    `json:"wires,omitempty"`
+	Profiles []Profile `json:"profiles"`
 }
 
 // Wires is what all wires of the lab have in common.
@@ -75,7 +78,7 @@ type Wires struct {
 // first profile that has it, and sets the links' datapaths and impairments. A
 // profile that matches no node is a warning.
 func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
-	l.EncryptWires = p.wires.Encrypt
+	l.EncryptWires, l.Image = p.wires.Encrypt, p.image
 	for _, prof := range p.profiles {
 		prof.used = 0
 	}

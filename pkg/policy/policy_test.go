@@ -117,6 +117,22 @@ func TestEncrypt(t *testing.T) {
 	}
 }
 
+// TestImage: the c9s image of a lab can be in the policy.
+func TestImage(t *testing.T) {
+	l, _ := apply(t, "\n- {name: all}\n")
+	p, diags := Load("c9s.yaml", []byte("apiVersion: c9s.dev/v1\nkind: Policy\nimage: registry.example.net/c9s:1.2\n"))
+	if p == nil {
+		t.Fatal(diags)
+	}
+	p.Apply(l, &diag.List{})
+	if l.Image != "registry.example.net/c9s:1.2" {
+		t.Errorf("image %q", l.Image)
+	}
+	if p, diags := Load("c9s.yaml", []byte("apiVersion: c9s.dev/v1\nkind: Policy\nimage: 'No Image'\n")); p != nil || len(diags) != 1 || diags[0].Code != CodeInvalid {
+		t.Errorf("a malformed image: %v", diags)
+	}
+}
+
 func TestEveryField(t *testing.T) {
 	l, _ := apply(t, `
 - name: all

@@ -1,10 +1,12 @@
 package render
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +33,7 @@ func (b *deploymentBuilder) deviceContainer(m member, i int, program bool) corev
 		Env:             b.env(m, i),
 		Stdin:           c.Stdin,
 		TTY:             c.TTY,
-		Resources:       resources(m.node, c),
+		Resources:       m.resources(i),
 		SecurityContext: b.securityContext(m.node, c, privileged),
 		VolumeMounts:    b.deviceMounts(m, i, privileged),
 	}
@@ -151,29 +153,65 @@ func envVars(env map[string]string) []corev1.EnvVar {
 	return out
 }
 
-// resources are the policy's where it has any. Otherwise Docker's memory and cpu
-// are limits; memory is requested in full, since a device that has booted uses
-// it, and of CPU a tenth, since a booted device idles.
-func resources(n *lab.Node, c plan.Container) corev1.ResourceRequirements {
-	if n.Policy.Resources != nil {
-		return *n.Policy.Resources
+// resources are the policy's where it has any. Otherwise Docker's memory and cpu are
+// limits, and what the kind needs is requested. Memory is requested in full, because a
+// device that has booted uses it, and of CPU a tenth, because a booted device idles.
+func (m member) resources(i int) corev1.ResourceRequirements {
+	if m.node.Policy.Resources != nil {
+		return *m.node.Policy.Resources
 	}
-	var out corev1.ResourceRequirements
-	set := func(name corev1.ResourceName, limit, request *resource.Quantity) {
-		if out.Limits == nil {
-			out.Limits, out.Requests = corev1.ResourceList{}, corev1.ResourceList{}
-		}
-		out.Limits[name], out.Requests[name] = *limit, *request
-	}
+	c := m.plan.Containers[i]
+	out := corev1.ResourceRequirements{Limits: corev1.ResourceList{}, Requests: corev1.ResourceList{}}
+	memory, milli := m.needs(i)
 	if c.Memory > 0 {
-		memory := resource.NewQuantity(c.Memory, resource.BinarySI)
-		set(corev1.ResourceMemory, memory, memory)
+		memory = c.Memory
+		out.Limits[corev1.ResourceMemory] = *resource.NewQuantity(memory, resource.BinarySI)
 	}
-	if milli := int64(math.Round(c.CPU * 1000)); milli > 0 {
-		request := min(max(milli/10, 10), milli)
-		set(corev1.ResourceCPU, resource.NewMilliQuantity(milli, resource.DecimalSI), resource.NewMilliQuantity(request, resource.DecimalSI))
+	if written := int64(math.Round(c.CPU * 1000)); written > 0 {
+		milli = written
+		out.Limits[corev1.ResourceCPU] = *resource.NewMilliQuantity(milli, resource.DecimalSI)
+	}
+	if memory > 0 {
+		out.Requests[corev1.ResourceMemory] = *resource.NewQuantity(memory, resource.BinarySI)
+	}
+	if milli > 0 {
+		out.Requests[corev1.ResourceCPU] = *resource.NewMilliQuantity(min(max(milli/10, 10), milli), resource.DecimalSI)
+	}
+	if len(out.Requests) == 0 {
+		return corev1.ResourceRequirements{}
+	}
+	if len(out.Limits) == 0 {
+		out.Limits = nil
 	}
 	return out
+}
+
+// What a virtual machine has of which neither the kind nor its environment says the size.
+const (
+	machineMemory = 2 << 30
+	machineMilli  = 1000
+)
+
+// needs returns the memory in bytes and the CPU in thousandths of a core that the i-th
+// container needs: those of the kind are of the node and count for its first container.
+// A virtual machine has what its environment says; images of vrnetlab read it.
+func (m member) needs(i int) (memory, milli int64) {
+	if i > 0 {
+		return 0, 0
+	}
+	memory, milli = m.plan.Needs.MinMemory, int64(m.plan.Needs.MinCPU)*1000
+	if !m.plan.Needs.KVM {
+		return memory, milli
+	}
+	env := m.plan.Containers[i].Env
+	if mib, err := strconv.ParseInt(env["QEMU_MEMORY"], 10, 32); err == nil && mib > 0 {
+		memory = mib << 20
+	}
+	smp, _, _ := strings.Cut(env["QEMU_SMP"], ",") // "4,sockets=1"
+	if cores, err := strconv.ParseInt(smp, 10, 16); err == nil && cores > 0 {
+		milli = cores * 1000
+	}
+	return cmp.Or(memory, machineMemory), cmp.Or(milli, machineMilli)
 }
 
 // deviceMounts are the mounts of the i-th container, sorted by path: the plan's,

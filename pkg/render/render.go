@@ -38,6 +38,9 @@ type Options struct {
 	// CA asks for the Secret c9s-ca of an authority that was made for the lab (CA
 	// of the Certificate is not set); the topology's own comes first.
 	CA *Certificate
+	// RequireKVM keeps nodes that need KVM on workers whose labels say that they have it.
+	// It is for clusters in which some worker has such a label.
+	RequireKVM bool
 	// Certificates asks for the Secret <id>-tls of these nodes (by name).
 	Certificates map[string]Certificate
 }

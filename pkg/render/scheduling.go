@@ -11,18 +11,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// kvmWorkers are labels that tell of KVM, by preference: c9s' own, and those of
-// node-feature-discovery for Intel's and AMD's processors. They are preferred,
-// not required: on a cluster without them nothing would ever be scheduled.
-var kvmWorkers = []struct {
-	label  string
-	weight int32
-}{
-	{contract.LabelKVM, 100},
-	{"feature.node.kubernetes.io/cpu-cpuid.VMX", 50},
-	{"feature.node.kubernetes.io/cpu-cpuid.SVM", 50},
-}
-
 // schedule says where the Pod may run: what the policies of its nodes demand, all
 // at once, on real Linux workers, spread over them.
 func (b *deploymentBuilder) schedule(spec *corev1.PodSpec) {
@@ -110,14 +98,39 @@ func (b *deploymentBuilder) affinity(policy *corev1.Affinity) *corev1.Affinity {
 	}
 	out.NodeAffinity = realWorkers(out.NodeAffinity, extra...)
 	if kvm {
-		for _, w := range kvmWorkers {
-			out.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = append(out.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution,
-				corev1.PreferredSchedulingTerm{Weight: w.weight, Preference: corev1.NodeSelectorTerm{
-					MatchExpressions: []corev1.NodeSelectorRequirement{{Key: w.label, Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}},
-				}})
-		}
+		b.kvmWorkers(out.NodeAffinity)
 	}
 	return out
+}
+
+// kvmWorkers adds the labels of workers with KVM. They are required if some worker of the
+// cluster has one, and otherwise preferred: on a cluster without the labels, nothing would
+// ever be scheduled.
+func (b *deploymentBuilder) kvmWorkers(affinity *corev1.NodeAffinity) {
+	has := func(label string) corev1.NodeSelectorRequirement {
+		return corev1.NodeSelectorRequirement{Key: label, Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}
+	}
+	if b.index.opts.RequireKVM {
+		required := affinity.RequiredDuringSchedulingIgnoredDuringExecution
+		var terms []corev1.NodeSelectorTerm // alternatives
+		for _, term := range required.NodeSelectorTerms {
+			for _, label := range contract.KVMLabels {
+				one := *term.DeepCopy()
+				one.MatchExpressions = append(one.MatchExpressions, has(label))
+				terms = append(terms, one)
+			}
+		}
+		required.NodeSelectorTerms = terms
+		return
+	}
+	for i, label := range contract.KVMLabels {
+		weight := int32(50)
+		if i == 0 {
+			weight = 100
+		}
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+			corev1.PreferredSchedulingTerm{Weight: weight, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{has(label)}}})
+	}
 }
 
 // realWorkers adds to a node affinity, in place, that the worker is no virtual

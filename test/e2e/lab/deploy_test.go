@@ -89,7 +89,7 @@ func TestDeploy(t *testing.T) {
 	if out := l.c9s(t, "exec", "--label", "as=65002", "--lab", "isp", "-n", l.ns, "--", "hostname"); strings.Count(out, "exit code 0") != 3 {
 		t.Errorf("exec by label:\n%s", out)
 	}
-	if out := l.c9s(t, "diff", l.topo, "-n", l.ns, "--image", c9sImage, "--planner", planner, "--exit-code"); strings.Count(out, "nothing") != 10 {
+	if out := l.c9s(t, "diff", l.topo, "-n", l.ns, "--planner", planner, "--exit-code"); strings.Count(out, "nothing") != 10 {
 		t.Errorf("diff of an unchanged lab:\n%s", out)
 	}
 

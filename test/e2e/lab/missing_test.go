@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
 
@@ -61,15 +64,17 @@ topology:
 	l.destroyed(t)
 }
 
-// A Secret with credentials for a registry that does not exist is part of the cause.
+// A pull secret that does not exist is reported before anything is applied.
 func TestPullSecretMissing(t *testing.T) {
-	long(t)
 	l := smallLab(t, "nopull", "registry.example.net/private/router:1")
 	const policy = "apiVersion: c9s.dev/v1\nkind: Policy\nprofiles:\n  - name: p\n    set: {imagePullSecrets: [registry-login]}\n"
 	if err := os.WriteFile(filepath.Join(filepath.Dir(l.topo), "c9s.yaml"), []byte(policy), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	l.refused(t, []string{"node A (small.clab.yml:5)", "image cannot be pulled", "registry-login", "kubectl create secret docker-registry", "registry.example.net/private/router:1"})
+	l.refused(t, []string{"no pull secret registry-login, which a ", "kubectl create namespace " + l.ns, "create secret docker-registry registry-login", "nothing was applied"})
+	if _, err := l.Typed.CoreV1().Namespaces().Get(t.Context(), l.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the namespace was created: %v", err)
+	}
 }
 
 // A worker without room for an image: node, worker, cause and remedy are reported, and

@@ -1,0 +1,90 @@
+package render
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/plan"
+)
+
+// TestNeedsRequested: what a kind needs is requested, unless the topology or the policy
+// says more.
+func TestNeedsRequested(t *testing.T) {
+	type node struct {
+		memory int64
+		cpu    float64
+		needs  plan.Needs
+		env    map[string]string
+		cards  int
+		policy *corev1.ResourceRequirements
+	}
+	for name, c := range map[string]struct {
+		node
+		requests, limits string
+	}{
+		"nothing known":     {node{}, "0 0", "0 0"},
+		"the kind's":        {node{needs: plan.Needs{MinCPU: 4, MinMemory: 4 << 30}}, "400m 4Gi", "0 0"},
+		"a card's":          {node{needs: plan.Needs{MinCPU: 4, MinMemory: 4 << 30}, cards: 1}, "0 0", "0 0"},
+		"the topology's":    {node{needs: plan.Needs{MinCPU: 4, MinMemory: 4 << 30}, cpu: 1.5, memory: 6 << 30}, "150m 6Gi", "1500m 6Gi"},
+		"the VM's":          {node{needs: plan.Needs{KVM: true, MinMemory: 1 << 30}, env: map[string]string{"QEMU_MEMORY": "18432", "QEMU_SMP": "4,sockets=1"}}, "400m 18Gi", "0 0"},
+		"a VM of any size":  {node{needs: plan.Needs{KVM: true}}, "100m 2Gi", "0 0"},
+		"the policy's":      {node{needs: plan.Needs{KVM: true}, policy: &corev1.ResourceRequirements{}}, "0 0", "0 0"},
+		"only memory known": {node{needs: plan.Needs{MinMemory: 2 << 30}, cpu: 1}, "100m 2Gi", "1 0"},
+	} {
+		l := newTestLab("needs")
+		n, p := l.node("r1", "linux")
+		p.Containers[0].Memory, p.Containers[0].CPU, p.Containers[0].Env, p.Needs, n.Policy.Resources = c.memory, c.cpu, c.env, c.needs, c.policy
+		for range c.cards {
+			p.Containers = append(p.Containers, plan.Container{Name: "1", Image: "card"})
+		}
+		got := member{node: n, plan: p}.resources(len(p.Containers) - 1)
+		check := func(what string, have corev1.ResourceList, want string) {
+			if text := have.Cpu().String() + " " + have.Memory().String(); text != want {
+				t.Errorf("%s: %s %s, want %s", name, what, text, want)
+			}
+		}
+		check("requests", got.Requests, c.requests)
+		check("limits", got.Limits, c.limits)
+	}
+}
+
+// TestKVMWorkers: labels of KVM are preferred, or required where some worker has one.
+func TestKVMWorkers(t *testing.T) {
+	worker := func(labels map[string]string) *corev1.Node {
+		labels["zone"] = "b"
+		labels[corev1.LabelOSStable] = "linux"
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w", Labels: labels}}
+	}
+	for _, required := range []bool{false, true} {
+		l := policy()
+		l.Nodes[0].Policy.NodeSelector = nil
+		l.opts.RequireKVM = required
+		spec := deploymentOf(t, l, "vm").Spec.Template.Spec
+		match := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: spec})
+		for _, label := range append([]string{"other"}, contract.KVMLabels...) {
+			ok, err := match.Match(worker(map[string]string{label: "true"}))
+			if want := !required || label != "other"; err != nil || ok != want {
+				t.Errorf("required %v, worker with %s: %v, %v", required, label, ok, err)
+			}
+		}
+		if preferred := len(spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution); (preferred == 0) != required {
+			t.Errorf("required %v: %d preferences", required, preferred)
+		}
+	}
+}
+
+func deploymentOf(t *testing.T, l *testLab, name string) *appsv1.Deployment {
+	t.Helper()
+	for _, o := range l.mustRender(t).Objects {
+		if d, ok := o.Object.(*appsv1.Deployment); ok && d.Name == name {
+			return d
+		}
+	}
+	t.Fatalf("no Deployment %s", name)
+	return nil
+}
