@@ -20,10 +20,10 @@ const (
 	portMaskRefused   = 0x0002
 )
 
-// bridgeName is the bridge's name in the kernel; links.json has only legal ones.
+// bridgeName returns the bridge's name in the kernel. links.json has only legal names.
 func bridgeName(b *contract.Bridge) string { return LinuxName("", b.Name) }
 
-// bridges makes the wanted bridges and removes those that are no longer wanted.
+// bridges creates the desired bridges and deletes the others.
 func (r *round) bridges(want []contract.Bridge) {
 	for _, l := range slices.Clone(r.own.links) {
 		if l.Type() != "bridge" || l.Attrs().Alias != bridgeAlias || r.own.byIndex[l.Attrs().Index] == nil {
@@ -47,7 +47,7 @@ func (r *round) bridges(want []contract.Bridge) {
 	}
 }
 
-// PassBridged keeps the namespace's firewall from frames that a bridge passes on.
+// PassBridged excludes bridged frames from the namespace's firewall.
 func PassBridged() error {
 	var errs []error
 	for _, name := range []string{"bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables"} {
@@ -98,7 +98,7 @@ func (r *round) bridge(b *contract.Bridge) error {
 	return r.own.up(l)
 }
 
-// portMasks gives the ports that are there a new mask.
+// portMasks sets the mask of the existing ports.
 func (r *round) portMasks(b *contract.Bridge, index int) error {
 	for _, l := range r.own.byIndex {
 		if l.Attrs().MasterIndex != index {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BridgeObjects are what ShowBridge shows, by the names that bridge(8) has for them.
+// BridgeObjects are the objects that ShowBridge can print, named as in bridge(8).
 var BridgeObjects = []string{"fdb", "link", "vlan", "mdb"}
 
 // ShowBridge prints an object of a bridge node of the namespace that the calling thread
@@ -132,7 +132,7 @@ func linkFlags(flags uint32) string {
 	return strings.Join(words, ",")
 }
 
-// bridgePort is what the kernel tells of a port.
+// bridgePort is the kernel's state of a port.
 type bridgePort struct {
 	state    uint8
 	priority uint16
@@ -178,7 +178,7 @@ func portData() (map[int]bridgePort, error) {
 	return out, nil
 }
 
-// within returns the value of an attribute of an attribute.
+// within returns the value of a nested attribute.
 func within(data []byte, path ...uint16) []byte {
 	for _, kind := range path {
 		attrs, err := nl.ParseRouteAttr(data)

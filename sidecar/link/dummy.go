@@ -10,8 +10,8 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// ensureDummy keeps an interface that leads nowhere. Where the kernel has no
-// dummy module it is a veth whose other end is an idle leg.
+// ensureDummy ensures an interface that leads nowhere. If the kernel has no dummy module,
+// it is a veth whose other end is an idle leg.
 func (r *round) ensureDummy(i *contract.Interface) error {
 	k, name := KeyOf(i), LinuxName(i.Node, i.Name)
 	if r.own.legs[k.String()] != nil {

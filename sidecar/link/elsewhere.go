@@ -18,17 +18,17 @@ const (
 	iflaTargetNetNSID = 46
 )
 
-// elsewhere reports whether the device moved the interface to a namespace of its
-// own. An interface without a leg leaves no other trace; but every namespace that
-// one was moved to has an id here, by which the kernel lets itself be asked.
+// elsewhere reports whether the device moved the interface to another namespace. An
+// interface without a leg leaves no other trace, but each namespace that an interface was
+// moved to has an id here, which kernel requests accept.
 func (r *round) elsewhere(k Key) bool {
 	found := false
 	_ = r.dev.do(func() error { _, _, found = findElsewhere(k); return nil })
 	return found
 }
 
-// removeElsewhere removes an interface without a leg from where the device moved
-// it. What cannot be found is gone.
+// removeElsewhere deletes an interface without a leg in the namespace that the device moved
+// it to. An interface that is not found no longer exists.
 func (r *round) removeElsewhere(i *contract.Interface) {
 	if err := r.dev.do(func() error { return removeElsewhere(KeyOf(i)) }); err != nil {
 		r.fail(KeyOf(i), err)
@@ -65,7 +65,7 @@ func findElsewhere(k Key) (nsid, index int32, found bool) {
 	return 0, 0, false
 }
 
-// nsids are the ids of all namespaces that this one knows.
+// nsids returns the ids of all namespaces known to this one.
 func nsids() []int32 {
 	req := nl.NewNetlinkRequest(unix.RTM_GETNSID, unix.NLM_F_DUMP)
 	req.AddData(nl.NewRtGenMsg())

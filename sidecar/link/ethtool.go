@@ -16,9 +16,9 @@ type ifreqData struct {
 	_    [16]byte
 }
 
-// TxChecksumOff switches off the offload of checksums for what the interface
-// sends, as containerlab does: many network operating systems read frames raw
-// and drop those whose checksum is left to hardware.
+// TxChecksumOff disables checksum offload for what the interface sends, as containerlab
+// does. Many network operating systems read raw frames and drop those whose checksum is
+// left to hardware.
 func TxChecksumOff(name string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// finish applies what one request at creation could not, and later what changed
-// in links.json. What the device changed by itself is left as it is. dev is nil
-// where the device moved its end away; leg is nil where there is none.
+// finish applies what the request that created the interface could not, and later what
+// changed in links.json. It leaves alone what the device changed itself. dev is nil if the
+// device moved its end away; leg is nil if there is none.
 func (r *round) finish(i *contract.Interface, dev, leg netlink.Link) error {
 	stands := leg
 	if stands == nil {
@@ -105,8 +105,8 @@ func (p *place) setMAC(l netlink.Link, text string) error {
 	return nil
 }
 
-// mark gives the device's end what it is known by: the alias as ifalias and
-// altname, the long name as altname, and the owner's mark.
+// mark sets what identifies the device's end: the alias as ifalias and altname, the long
+// name as altname, and the owner's mark.
 func (p *place) mark(l netlink.Link, i *contract.Interface) error {
 	a := l.Attrs()
 	if i.Alias != "" && a.Alias != i.Alias {

@@ -9,8 +9,8 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// ensureHost keeps a veth between the device and the worker. The worker's end
-// vanishes with the Pod's namespace, since veths go in pairs.
+// ensureHost ensures a veth between the device and the worker. The kernel deletes the
+// worker's end with the Pod's namespace.
 func (r *round) ensureHost(i *contract.Interface) error {
 	k, name := KeyOf(i), LinuxName(i.Node, i.Name)
 	mark := aliasPrefix + r.opts.Owner + ":" + i.Node + ":" + i.Name
@@ -65,8 +65,7 @@ func (r *round) ensureHost(i *contract.Interface) error {
 	return r.finish(i, dev, nil)
 }
 
-// altNameOfHost gives the worker's end a name that Linux takes only as an
-// alternative one.
+// altNameOfHost gives the worker's end a name that Linux accepts only as an altname.
 func altNameOfHost(w *hostNS, far netlink.Link, name string) error {
 	if Legal(name) || slices.Contains(far.Attrs().AltNames, AltName(name)) {
 		return nil

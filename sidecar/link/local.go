@@ -8,13 +8,13 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// peerOf finds the other end of a local link.
+// peerOf returns the other end of a local link, or nil.
 func peerOf(i *contract.Interface, want map[string]*contract.Interface) *contract.Interface {
 	return want[Key{Node: i.Local.PeerNode, Name: i.Local.PeerInterface}.String()]
 }
 
-// Impaired reports whether a local link needs the fabric: one direction at least
-// is impaired.
+// Impaired reports whether a local link needs the fabric because at least one direction is
+// impaired.
 func Impaired(i *contract.Interface, want map[string]*contract.Interface) bool {
 	if i.Local.Impairment != nil {
 		return true
@@ -23,8 +23,7 @@ func Impaired(i *contract.Interface, want map[string]*contract.Interface) bool {
 	return peer != nil && peer.Local != nil && peer.Local.Impairment != nil
 }
 
-// First reports whether i is the end that is named first; the names decide, not
-// the order in the file, which a change may turn round.
+// First reports whether i is the first end by name. The order in the file may change.
 func First(i *contract.Interface) bool {
 	if i.Node != i.Local.PeerNode {
 		return i.Node < i.Local.PeerNode
@@ -39,7 +38,7 @@ func localSuffix(i *contract.Interface) string {
 	return "b"
 }
 
-// ensureLocal keeps a veth that has both ends in this Pod.
+// ensureLocal ensures a veth with both ends in this Pod.
 func (r *round) ensureLocal(i *contract.Interface) error {
 	peer := peerOf(i, r.want)
 	if peer == nil || peer.Local == nil {

@@ -18,8 +18,8 @@ var macvlanModes = map[string]netlink.MacvlanMode{
 	"source":   netlink.MACVLAN_MODE_SOURCE,
 }
 
-// ensureMacvlan keeps a macvlan on an interface of the worker. It is made from
-// the worker's side, straight into the Pod.
+// ensureMacvlan ensures a macvlan on an interface of the worker. It is created from the
+// worker's side, directly in the Pod.
 func (r *round) ensureMacvlan(i *contract.Interface) error {
 	k, name := KeyOf(i), LinuxName(i.Node, i.Name)
 	mode, ok := macvlanModes[i.Macvlan.Mode]

@@ -1,6 +1,6 @@
-// Package link makes the data interfaces of a Pod and keeps them as links.json
-// says: one file for each kernel object. Everything is level-triggered: the
-// kernel is read, compared with what is wanted, and only the difference applied.
+// Package link creates the data interfaces of a Pod and keeps them as links.json describes:
+// one file for each kernel object. Everything is level-triggered: each round reads the
+// kernel, compares it with the desired state and applies only the difference.
 package link
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// Prefix begins the name of every interface that helps and is not the device's.
+// Prefix begins the name of every helper interface, which is not the device's.
 const Prefix = "c9s"
 
 // maxName is IFNAMSIZ without its end (linux/if.h); maxAltName is ALTIFNAMSIZ.
@@ -22,7 +22,7 @@ const (
 	maxAltName = 127
 )
 
-// Legal reports whether Linux takes name for an interface's name.
+// Legal reports whether Linux accepts name as the name of an interface.
 func Legal(name string) bool {
 	if name == "" || len(name) > maxName || name == "." || name == ".." {
 		return false
@@ -32,8 +32,8 @@ func Legal(name string) bool {
 	})
 }
 
-// LinuxName is the name that the interface has in the kernel: its own where that
-// is legal, else one made of a digest.
+// LinuxName returns the name of the interface in the kernel: its own if it is legal, else
+// one made of a digest.
 func LinuxName(node, name string) string {
 	if Legal(name) {
 		return name
@@ -41,8 +41,8 @@ func LinuxName(node, name string) string {
 	return "clab-" + digest(node, name)[:8]
 }
 
-// AltName is what becomes of name as an alternative name: up to 127 bytes
-// without "/" and space, as containerlab writes it.
+// AltName returns name as an altname: up to 127 bytes without "/" and space, as
+// containerlab writes it.
 func AltName(name string) string {
 	alt := strings.Map(func(r rune) rune {
 		if r == '/' || r == ':' || unicode.IsSpace(r) || unicode.IsControl(r) {
@@ -53,14 +53,14 @@ func AltName(name string) string {
 	return alt[:min(len(alt), maxAltName)]
 }
 
-// ownerAlt is the altname by which a device's interface is known again, whatever
-// it was renamed to and wherever it was moved. It is containerlab's own.
+// ownerAlt returns the altname that identifies a device's interface even after it was
+// renamed or moved. containerlab uses the same one.
 func ownerAlt(k Key) string { return ownerAltPrefix + digest(k.Node, k.Name)[:16] }
 
 const ownerAltPrefix = "clab-o-"
 
-// LegName is the name of the leg of a wire. suffix tells two legs of one wire
-// apart, where both ends are in this Pod: "a" or "b".
+// LegName returns the name of the leg of a wire. If both ends are in this Pod, suffix
+// distinguishes them: "a" or "b".
 func LegName(id contract.WireID, suffix string) string {
 	return fmt.Sprintf("%sl%d%s", Prefix, id, suffix)
 }
@@ -82,7 +82,7 @@ type Key struct{ Node, Name string }
 // KeyOf is the key of an interface.
 func KeyOf(i *contract.Interface) Key { return Key{Node: i.Node, Name: i.Name} }
 
-// String is also what stands in the ifalias of the interface's leg.
+// String is also the ifalias of the interface's leg.
 func (k Key) String() string {
 	alias := aliasPrefix + k.Node + ":" + k.Name
 	if len(alias) <= maxAlias {

@@ -16,15 +16,15 @@ type place struct {
 	nl *netlink.Handle
 	// do runs code in the namespace.
 	do func(func() error) error
-	// fd is the namespace's descriptor, and peer the number by which this one
-	// knows the other.
+	// fd is the namespace's descriptor, and peer the id of the other namespace in
+	// this one.
 	fd, peer int
-	// touched reports that something was changed, so that the snapshot is stale.
+	// touched is set after a change, which makes the snapshot stale.
 	touched bool
 }
 
-// home is where the interface of a node lives: a bridge's ports are beside the
-// bridge, in the sidecar's namespace, and all else is the device's.
+// home returns the namespace of a node's interface: the sidecar's for ports of a bridge,
+// the device's for all others.
 func (r *round) home(i *contract.Interface) *place {
 	if i.Bridge != "" {
 		return r.own
@@ -32,8 +32,8 @@ func (r *round) home(i *contract.Interface) *place {
 	return r.dev
 }
 
-// device returns the device's end of a leg, and nil where the device moved it to a
-// namespace of its own.
+// device returns the device's end of a leg, or nil if the device moved it to another
+// namespace.
 func (r *round) device(leg netlink.Link) netlink.Link {
 	if l := r.own.Peer(leg); l != nil {
 		return l
@@ -57,7 +57,7 @@ func across(from *place, l netlink.Link, to *place) netlink.Link {
 	return peer
 }
 
-// delete removes an interface and, for a veth, what goes with it.
+// delete deletes an interface and, for a veth, its other end.
 func (r *round) delete(p *place, l netlink.Link) {
 	p.touched = true
 	if err := p.nl.LinkDel(l); err != nil && !gone(err) {
@@ -82,9 +82,8 @@ func gone(err error) bool {
 	return errors.As(err, &notFound) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT)
 }
 
-// create makes an interface, reads it back and takes it, and a veth's other end
-// in the same namespace, into the snapshot. One that came into being meanwhile is
-// taken as it is.
+// create creates an interface and adds it to the snapshot, with a veth's other end in the
+// same namespace. An interface that appeared meanwhile is used as it is.
 func (p *place) create(l netlink.Link) (netlink.Link, error) {
 	if err := p.nl.LinkAdd(l); err != nil && !errors.Is(err, unix.EEXIST) {
 		return nil, err
@@ -92,7 +91,7 @@ func (p *place) create(l netlink.Link) (netlink.Link, error) {
 	return p.read(l.Attrs().Name)
 }
 
-// read takes an interface, and a veth's other end, into the snapshot.
+// read adds an interface, and a veth's other end, to the snapshot.
 func (p *place) read(name string) (netlink.Link, error) {
 	p.touched = true
 	got, err := p.nl.LinkByName(name)

@@ -2,9 +2,8 @@ package link
 
 import "errors"
 
-// Quiet keeps the kernel from taking part in what it sees on a leg. The leg may
-// be in the namespace of the device, so the kernel would answer ARP for the
-// device's own addresses there.
+// Quiet prevents the kernel from answering on a leg. The leg may be in the namespace of the
+// device, where the kernel would answer ARP for the device's own addresses.
 func Quiet(name string) error {
 	return errors.Join(
 		noAddresses(name),

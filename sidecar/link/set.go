@@ -15,15 +15,15 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
 
-// Options say where the interfaces are made.
+// Options are the settings of a Set.
 type Options struct {
-	// StateFile remembers what was applied, over restarts of the sidecar.
+	// StateFile keeps what was applied across restarts of the sidecar.
 	StateFile string
-	// HostNetNS is the path of the worker's network namespace; opened only for
+	// HostNetNS is the path of the worker's network namespace. It is opened only for
 	// links that need it.
 	HostNetNS string
-	// Owner tells this Pod's interfaces on the worker from others': namespace and
-	// name of the Pod.
+	// Owner identifies this Pod's interfaces on the worker: namespace and name of the
+	// Pod.
 	Owner string
 	// Device is the Pod's namespace, which is the device's.
 	Device *nspace.Namespace
@@ -35,12 +35,12 @@ type Options struct {
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
 }
 
-// State is what has become of one interface.
+// State is the observed state of one interface.
 type State struct {
 	Key  Key
 	Kind string
-	// Name, Index, Carrier and Up are the device's end, as long as it is in the
-	// Pod's namespace; Elsewhere reports that the device moved it.
+	// Name, Index, Carrier and Up are those of the device's end while it is in the
+	// Pod's namespace. Elsewhere is set if the device moved it.
 	Name      string
 	Index     int
 	Carrier   bool
@@ -48,10 +48,10 @@ type State struct {
 	Elsewhere bool
 	MAC       string
 	MTU       int
-	// Leg is the sidecar's end and LegIndex its ifindex, where there is one.
+	// Leg is the sidecar's end and LegIndex its ifindex, if there is one.
 	Leg      string
 	LegIndex int
-	// Err is what went wrong last, nil for nothing.
+	// Err is the last error, or nil.
 	Err error
 }
 
@@ -64,15 +64,15 @@ type Set struct {
 	remote map[string]remoteAddr
 }
 
-// nets is a network namespace with a way to change it.
+// nets is a network namespace with the means to change it.
 type nets struct {
 	nl *netlink.Handle
 	do func(func() error) error
 	fd int
 }
 
-// NewSet works between the handle's network namespace, own, which must be the
-// caller's, and the device's.
+// NewSet returns a Set between own, the network namespace of the caller and of the handle,
+// and the device's.
 func NewSet(nl *netlink.Handle, own *nspace.Namespace, device *netlink.Handle, opts Options) *Set {
 	here := func(f func() error) error { return f() }
 	return &Set{
@@ -81,7 +81,7 @@ func NewSet(nl *netlink.Handle, own *nspace.Namespace, device *netlink.Handle, o
 	}
 }
 
-// look takes the picture of a namespace; other is the one that its veths lead to.
+// look reads the interfaces of a namespace. other is the namespace that its veths lead to.
 func (n nets) look(other nets) (*place, error) {
 	id, err := PeerID(n.nl, other.fd)
 	if err != nil {
@@ -94,8 +94,8 @@ func (n nets) look(other nets) (*place, error) {
 	return &place{Snapshot: snap, nl: n.nl, do: n.do, fd: n.fd, peer: id}, nil
 }
 
-// PeerID returns the number by which a handle's namespace knows another one, and
-// gives it one first where there is none.
+// PeerID returns the id of another namespace in a handle's namespace, and assigns one if
+// there is none.
 func PeerID(nl *netlink.Handle, fd int) (int, error) {
 	const auto = -1
 	if err := nl.SetNetNsIdByFd(fd, auto); err != nil && !errors.Is(err, unix.EEXIST) {
@@ -108,8 +108,8 @@ func PeerID(nl *netlink.Handle, fd int) (int, error) {
 	return id, nil
 }
 
-// Apply makes the kernel agree with the document and tells the state of every
-// interface in its order. It goes on after a failure, which is in the state.
+// Apply brings the kernel to the state that the document describes. It returns the state of
+// each interface in the same order, and continues after a failure, which the state holds.
 func (s *Set) Apply(ctx context.Context, want []contract.Interface, bridges []contract.Bridge) ([]State, error) {
 	own, err := s.own.look(s.dev)
 	if err != nil {
@@ -184,7 +184,7 @@ func (r *round) ensure(i *contract.Interface) error {
 	return fmt.Errorf("interface %s of node %s leads nowhere: links.json is of a newer version", i.Name, i.Node)
 }
 
-// kindOf is the word for what is at the other end.
+// kindOf returns the word for the other end of an interface.
 func kindOf(i *contract.Interface) string {
 	switch {
 	case i.Wire != nil:
@@ -207,8 +207,8 @@ func kindOf(i *contract.Interface) string {
 	return ""
 }
 
-// removeUnwanted takes away what links.json no longer has. A leg takes the
-// device's end with it, wherever that is.
+// removeUnwanted deletes what is no longer in links.json. Deleting a leg deletes the
+// device's end too, wherever it is.
 func (r *round) removeUnwanted() {
 	wantAlt := map[string]*contract.Interface{}
 	for _, i := range r.want {
@@ -218,7 +218,7 @@ func (r *round) removeUnwanted() {
 		for _, l := range slices.Clone(p.links) {
 			a := l.Attrs()
 			if p.byIndex[a.Index] != l {
-				continue // gone with another one
+				continue // deleted with another one
 			}
 			if p == r.own && strings.HasPrefix(a.Name, Prefix) {
 				if strings.HasPrefix(a.Alias, aliasPrefix) && !r.wantsLeg(a.Alias) {
@@ -243,8 +243,8 @@ func (r *round) removeUnwanted() {
 	}
 }
 
-// wantsLeg reports whether the helper still has a use: its interface is wanted and
-// of a kind that has such a helper.
+// wantsLeg reports whether a helper is still needed: its interface is desired and of a kind
+// that has such a helper.
 func (r *round) wantsLeg(alias string) bool {
 	i := r.want[strings.TrimSuffix(alias, tunnelMark)]
 	if i == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Snapshot is the namespace's interfaces as one dump shows them.
+// Snapshot holds the interfaces of a namespace from one dump.
 type Snapshot struct {
 	links   []netlink.Link
 	byIndex map[int]netlink.Link
@@ -22,8 +22,8 @@ type Snapshot struct {
 // Read dumps the interfaces of the handle's namespace.
 func Read(h *netlink.Handle) (*Snapshot, error) {
 	list, err := h.LinkList()
-	// A dump that another change ran into is still whole enough: every change
-	// brings a notice, and the next round reads again.
+	// A dump that a change interrupted is good enough: each change causes a
+	// notification, and the next round reads again.
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
@@ -67,7 +67,7 @@ func (s *Snapshot) remove(l netlink.Link) {
 // ByName is the interface with that name, or nil.
 func (s *Snapshot) ByName(name string) netlink.Link { return s.byName[name] }
 
-// Peer is the other end of a veth, or nil where that is in another namespace.
+// Peer returns the other end of a veth, or nil if it is in another namespace.
 func (s *Snapshot) Peer(l netlink.Link) netlink.Link {
 	a := l.Attrs()
 	if a.NetNsID >= 0 || a.ParentIndex == 0 {
@@ -80,8 +80,8 @@ func (s *Snapshot) Peer(l netlink.Link) netlink.Link {
 	return peer
 }
 
-// device finds an interface of a device that has no leg: by its mark, else by
-// its name, which is how one is found that a kill kept from being marked.
+// device returns an interface of a device that has no leg: by its mark, or by its name if a
+// kill prevented the mark.
 func (s *Snapshot) device(k Key, name string) netlink.Link {
 	if l := s.byAlt[ownerAlt(k)]; l != nil {
 		return l

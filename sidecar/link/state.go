@@ -12,18 +12,17 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// applied is what was last done for one interface. It is how a change of
-// links.json is told from what the device did itself: only the first is applied.
+// applied is what was last applied to one interface. It distinguishes a change of
+// links.json, which is applied, from a change that the device made itself.
 type applied struct {
 	Spec contract.Interface `json:"spec"`
-	// Index is the ifindex of the object that stands for the interface (its leg,
-	// or itself): another one means that it was made anew.
+	// Index is the ifindex of the leg, or of the interface if it has none. Another index
+	// means that it was recreated.
 	Index int `json:"index"`
 }
 
-// memory is the file of all applied interfaces. Without it everything is applied
-// once more, which is harmless; only addresses that links.json no longer has
-// would stay.
+// memory is the file of all applied interfaces. Without it everything is applied again,
+// which is harmless, but addresses that are no longer in links.json would stay.
 type memory struct {
 	path  string
 	items map[string]applied

@@ -9,10 +9,10 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// MgmtLeg is the name of the leg of an interface on the management network.
+// MgmtLeg returns the name of the leg of an interface on the management network.
 func MgmtLeg(i *contract.Interface) string { return helper('g', KeyOf(i)) }
 
-// states reads what the interfaces have become.
+// states reads the state of the interfaces.
 func (r *round) states(want []contract.Interface) ([]State, error) {
 	for _, p := range []*place{r.own, r.dev} {
 		if !p.touched {

@@ -12,8 +12,8 @@ import (
 // tunnelMark ends the ifalias of a stitched tunnel; its leg has the key alone.
 const tunnelMark = "#vxlan"
 
-// ensureStitch keeps a veth to the device and a VXLAN to outside the lab, joined
-// by tc: the device's interface stays when the tunnel changes.
+// ensureStitch ensures a veth to the device and a VXLAN to outside the lab, joined by tc, so
+// that the device's interface stays if the tunnel changes.
 func (r *round) ensureStitch(i *contract.Interface) error {
 	k := KeyOf(i)
 	leg := helper('x', k)
@@ -53,8 +53,8 @@ func (r *round) stitchTunnel(i *contract.Interface, k Key, name string) (netlink
 	return l, r.own.up(l)
 }
 
-// Join sends what comes in at one interface out at the other, both ways, whatever
-// the frames are. u32 is the classifier that every kernel has.
+// Join sends all frames that arrive on one interface out of the other, in both directions.
+// u32 is the classifier that every kernel has.
 func Join(nl *netlink.Handle, a, b netlink.Link) error {
 	for _, way := range [][2]netlink.Link{{a, b}, {b, a}} {
 		if err := redirect(nl, way[0], way[1]); err != nil {
@@ -89,7 +89,7 @@ func redirect(nl *netlink.Handle, from, to netlink.Link) error {
 		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT},
 		QdiscType:  "clsact",
 	}
-	// One that leads elsewhere is replaced as a whole.
+	// A redirect to another interface is replaced.
 	if clsact {
 		if err := nl.QdiscDel(qdisc); err != nil {
 			return err

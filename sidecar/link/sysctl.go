@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procSys is where the kernel's settings are. The entries below net are those of
-// the reader's network namespace.
+// procSys is the folder of the kernel's settings. Those below net are of the reader's network
+// namespace.
 const procSys = "/proc/sys/"
 
-// SetSysctl writes one setting, given as path elements, where it differs. An
-// interface's name may have dots, hence elements. What the kernel does not have
-// is no error: IPv6 and netfilter may be left out of it.
+// SetSysctl writes a setting if it differs. The path is given as elements since the name of
+// an interface may contain dots. A missing setting is not an error: the kernel may have been
+// built without IPv6 or netfilter.
 func SetSysctl(value string, path ...string) error {
 	file := procSys + filepath.Join(path...)
 	old, err := readSetting(file)
@@ -30,8 +30,8 @@ func SetSysctl(value string, path ...string) error {
 	return nil
 }
 
-// readSetting reads a short file by system calls: some forty are looked at in
-// every pass, and os.File would put each on the poller.
+// readSetting reads a short file by system calls: each pass reads about forty, and os.File
+// would register each with the poller.
 func readSetting(file string) (string, error) {
 	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -46,8 +46,8 @@ func readSetting(file string) (string, error) {
 	return strings.TrimSpace(string(buf[:n])), nil
 }
 
-// noAddresses keeps a helper from having a link-local address, which would make
-// it send neighbour discovery into the lab.
+// noAddresses prevents a link-local address on a helper, which would send neighbour
+// discovery into the lab.
 func noAddresses(name string) error {
 	return SetSysctl("1", "net", "ipv6", "conf", name, "disable_ipv6")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// legMode is who brings a leg up: the fabric, by the state of the wire, or the
-// sidecar at once.
+// legMode is what brings a leg up: the fabric by the state of the wire, or the sidecar at
+// once.
 type legMode bool
 
 const (
@@ -120,7 +120,7 @@ func (r *round) clear(p *place, k Key, name string) error {
 	return fmt.Errorf("there is an interface %s already, a %s that is not the lab's", name, old.Type())
 }
 
-// ours reports whether an interface bears a mark of the sidecar.
+// ours reports whether an interface has a mark of the sidecar.
 func ours(l netlink.Link) bool {
 	for _, alt := range l.Attrs().AltNames {
 		if len(alt) > len(ownerAltPrefix) && alt[:len(ownerAltPrefix)] == ownerAltPrefix {

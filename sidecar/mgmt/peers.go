@@ -29,18 +29,18 @@ const (
 // GuardName is the nftables table that keeps strangers from the mesh.
 const GuardName = "c9s-mesh"
 
-// Sessions say where the lab's Pods are, each from itself and proven.
+// Sessions provide the proven addresses of the lab's Pods.
 type Sessions interface {
 	SetLab(pods map[string]bool)
 	Keep(pods map[string]bool)
 	Peers() []wire.Peer
 }
 
-// Peers gives the mesh its entries: neighbours and one forwarding entry for each peer
-// that is talked to. The kernel's own question for a neighbour, which would be
-// broadcast and so goes nowhere, is what asks for one. Where a peer is, and that it is
-// there, its session tells; without one it has no entries. Nothing is learned from what
-// the mesh carries, and nobody without a session may send by it.
+// Peers maintains the entries of the mesh: neighbours, and one forwarding entry for each peer
+// in use. The kernel's neighbour requests, which would be broadcast and are dropped, show
+// which peers are in use. The session with a peer provides its address and proves that it is
+// alive; without a session it has no entries. Nothing is learned from the frames of the mesh,
+// and Pods without a session cannot send by it.
 type Peers struct {
 	nl  *netlink.Handle
 	pod string
@@ -59,9 +59,9 @@ type Peers struct {
 	stop     func()
 }
 
-// peer is one that is talked to.
+// peer is a peer in use.
 type peer struct {
-	// remote is where its forwarding entry leads, not valid for none.
+	// remote is the address in its forwarding entry, not valid without one.
 	remote netip.Addr
 	// addrs are the management addresses that the kernel asked for.
 	addrs map[netip.Addr]bool
@@ -70,8 +70,8 @@ type peer struct {
 	adopted bool
 }
 
-// NewPeers returns the peers of the Pod of that name, whose mesh is of the lab and whose
-// underlay is of the address's family.
+// NewPeers returns the peers of a Pod in a lab. The address decides the family of the
+// underlay.
 func NewPeers(nl *netlink.Handle, lab, pod string, ip netip.Addr, log *slog.Logger) *Peers {
 	return &Peers{
 		nl: nl, pod: pod, vni: uint32(VNI(lab)), v4: ip.Is4(), log: log, guard: vxlan.Guard{Table: GuardName, Port: contract.MgmtPort},
@@ -79,14 +79,14 @@ func NewPeers(nl *netlink.Handle, lab, pod string, ip netip.Addr, log *slog.Logg
 	}
 }
 
-// Guard has the table that keeps strangers away. It comes before the mesh.
+// Guard writes the table that rejects strangers. Call it before the mesh is created.
 func (p *Peers) Guard() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.guard.Close()
 }
 
-// SetDirectory takes the lab's management addresses, each with its Pod.
+// SetDirectory sets the Pod of each management address of the lab.
 func (p *Peers) SetDirectory(pods map[netip.Addr]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (p *Peers) SetDirectory(pods map[netip.Addr]string) {
 	p.setLab()
 }
 
-// setLab tells the sessions of the lab's Pods.
+// setLab passes the lab's Pods to the sessions.
 func (p *Peers) setLab() {
 	if p.sessions == nil {
 		return
@@ -109,7 +109,7 @@ func (p *Peers) setLab() {
 	p.sessions.SetLab(lab)
 }
 
-// SetSessions takes the sessions, nil for none just now.
+// SetSessions sets the sessions, nil if there are none at the moment.
 func (p *Peers) SetSessions(s Sessions) {
 	p.mu.Lock()
 	same := p.sessions == s
@@ -121,7 +121,7 @@ func (p *Peers) SetSessions(s Sessions) {
 	p.mu.Unlock()
 }
 
-// keep asks for sessions with those that are talked to.
+// keep keeps sessions with the peers in use.
 func (p *Peers) keep() {
 	if p.sessions == nil {
 		return
@@ -133,8 +133,7 @@ func (p *Peers) keep() {
 	p.sessions.Keep(kept)
 }
 
-// Watch serves the mesh interface. It is called after every look at it, and does
-// nothing where it is still the same.
+// Watch watches the mesh interface. It does nothing if the interface is unchanged.
 func (p *Peers) Watch(mesh netlink.Link) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +153,7 @@ func (p *Peers) Watch(mesh netlink.Link) error {
 	return p.adopt()
 }
 
-// adopt takes what an earlier process has left, and works, until sessions tell more.
+// adopt uses the entries of an earlier process until there are sessions.
 func (p *Peers) adopt() error {
 	p.active = map[string]*peer{}
 	entries, err := p.entries()
@@ -177,7 +176,7 @@ func (p *Peers) adopt() error {
 	return nil
 }
 
-// Close ends the watch. Entries stay: they serve while the sidecar restarts.
+// Close ends the watch. Entries stay, for use while the sidecar restarts.
 func (p *Peers) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +186,7 @@ func (p *Peers) Close() {
 	}
 }
 
-// ask is the kernel's question for a neighbour.
+// ask handles the kernel's request for a neighbour.
 func (p *Peers) ask(a netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,7 +199,7 @@ func (p *Peers) ask(a netip.Addr) {
 	p.apply()
 }
 
-// missed is a frame for a forwarding entry that has aged away.
+// missed handles a frame whose forwarding entry has expired.
 func (p *Peers) missed(mac net.HardwareAddr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,7 +220,7 @@ func (p *Peers) want(pod string) *peer {
 	return p.active[pod]
 }
 
-// Apply makes the entries what the sessions say.
+// Apply updates the entries from the sessions.
 func (p *Peers) Apply() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,7 +244,7 @@ func (p *Peers) apply() {
 			allowed[vxlan.Source{From: peer.remote, VNI: p.vni}] = true
 		}
 	}
-	// Whoever is to be answered is let in first.
+	// The guard must admit a peer before it can be answered.
 	err := p.guard.Allow(allowed)
 	for pod, peer := range p.active {
 		err = errors.Join(err, p.point(pod, peer, where[pod]))
@@ -255,12 +254,12 @@ func (p *Peers) apply() {
 	}
 }
 
-// point has a peer's entries lead to an address; one that is not valid removes them, and
-// the device hears that there is nobody.
+// point sets the address in a peer's entries. An address that is not valid deletes them,
+// and the device sees that the neighbour is unreachable.
 func (p *Peers) point(pod string, peer *peer, remote netip.Addr) error {
 	if peer.remote != remote && peer.remote.IsValid() {
-		// The entry is made anew rather than changed: with it goes the route that the
-		// kernel remembers for it.
+		// The entry is recreated rather than changed, which also drops the route that the
+		// kernel cached for it.
 		if err := p.nl.NeighDel(p.forwarding(pod, peer.remote)); err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("forwarding entry of %s: %w", pod, err)
 		}
@@ -284,7 +283,7 @@ func (p *Peers) point(pod string, peer *peer, remote netip.Addr) error {
 	return nil
 }
 
-// forwarding is a peer's entry: it ages, by use.
+// forwarding returns a peer's entry, which expires when it is not used.
 func (p *Peers) forwarding(pod string, remote netip.Addr) *netlink.Neigh {
 	return &netlink.Neigh{
 		LinkIndex: p.mesh, Family: unix.AF_BRIDGE, Flags: netlink.NTF_SELF, State: netlink.NUD_REACHABLE,
@@ -302,15 +301,15 @@ func (p *Peers) forgetNeighbours(peer *peer) error {
 	return nil
 }
 
-// Entry is one peer that is talked to.
+// Entry is a peer in use.
 type Entry struct {
 	Pod string
-	// Remote is where it is, not valid while it is lost.
+	// Remote is its address, not valid while it is lost.
 	Remote netip.Addr
 	RTT    time.Duration
 }
 
-// Entries are the peers that are talked to.
+// Entries returns the peers in use.
 func (p *Peers) Entries() []Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -327,7 +326,7 @@ func (p *Peers) Entries() []Entry {
 	return entries
 }
 
-// entries are the forwarding entries as the kernel has them.
+// entries returns the kernel's forwarding entries.
 func (p *Peers) entries() (map[string]netip.Addr, error) {
 	list, err := p.nl.NeighList(p.mesh, unix.AF_BRIDGE)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -342,8 +341,8 @@ func (p *Peers) entries() (map[string]netip.Addr, error) {
 	return entries, nil
 }
 
-// Expire forgets the peers that nobody talks to any more: those whose forwarding entry
-// has aged away, or that were asked for in vain and not again.
+// Expire removes peers that are no longer in use: their forwarding entry has expired, or
+// requests for them failed and were not repeated.
 func (p *Peers) Expire() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

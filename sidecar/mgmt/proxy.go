@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Proxy answers on the leg for all peers, and on the mesh for the node's own
-// addresses; for nobody else. It compares with what the kernel has.
+// Proxy sets the addresses that the kernel answers for on an interface: the peers' on the
+// leg, the node's own on the mesh.
 func Proxy(nl *netlink.Handle, l netlink.Link, want map[netip.Addr]bool) error {
 	for _, family := range families {
 		have, err := nl.NeighProxyList(l.Attrs().Index, family)
@@ -46,9 +46,8 @@ func proxied(l netlink.Link, a netip.Addr) *netlink.Neigh {
 // ndaDST is NDA_DST (linux/neighbour.h).
 const ndaDST = 1
 
-// Proxied reports whether an address is still answered for. The kernel drops all of
-// an interface's entries when that loses its carrier (pneigh_ifdown), so one
-// stands for all.
+// Proxied reports whether the kernel still answers for an address. It drops all entries of
+// an interface that loses its carrier (pneigh_ifdown), so one address represents all.
 func Proxied(l netlink.Link, a netip.Addr) bool {
 	req := nl.NewNetlinkRequest(unix.RTM_GETNEIGH, 0)
 	req.AddData(&netlink.Ndmsg{Family: uint8(familyOf(a)), Index: uint32(l.Attrs().Index), Flags: netlink.NTF_PROXY})

@@ -14,8 +14,8 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
 
-// Router is the router between the device's eth0, the mesh and the cluster. It is
-// the sidecar's namespace that routes.
+// Router is the router between the device's eth0, the mesh and the cluster, in the sidecar's
+// namespace.
 type Router struct {
 	nl *netlink.Handle
 	// device is the device's namespace, where eth0 is, and nlDevice its handle; own
@@ -24,17 +24,17 @@ type Router struct {
 	nlDevice *netlink.Handle
 	own      int
 	mgmt     *contract.Mgmt
-	// bridged are legs of other interfaces on the management network. Where there
-	// are any, the leg is a bridge, and an address that is no peer's is looked for
-	// on it rather than on the mesh.
+	// bridged are legs of other interfaces on the management network. If there are any,
+	// the leg is a bridge, and addresses of no peer are routed to it rather than to the
+	// mesh.
 	bridged []string
 	peers   []netip.Addr
-	// layout is what the routes were last made for.
+	// layout is what the routes were last written for.
 	layout string
 }
 
-// NewRouter makes a router in the handle's namespace, which must be the caller's and
-// whose descriptor is own.
+// NewRouter returns a router in the namespace of the handle and of the caller, whose
+// descriptor is own.
 func NewRouter(nl *netlink.Handle, own int, device *nspace.Namespace, nlDevice *netlink.Handle) *Router {
 	return &Router{nl: nl, own: own, device: device, nlDevice: nlDevice}
 }
@@ -68,7 +68,7 @@ func (m *Router) networks() []network {
 
 var families = []int{netlink.FAMILY_V4, netlink.FAMILY_V6}
 
-// Firewall is the management part of the nftables table.
+// Firewall adds the management network to the firewall's configuration.
 func (m *Router) Firewall(c *nft.Config) {
 	if m.mgmt == nil {
 		return
@@ -79,8 +79,8 @@ func (m *Router) Firewall(c *nft.Config) {
 	}
 }
 
-// Set takes another management section of links.json, the legs of interfaces on
-// the management network, and the addresses of the lab's nodes.
+// Set sets the management section of links.json, the legs of interfaces on the management
+// network, and the addresses of the lab's nodes.
 func (m *Router) Set(mgmt *contract.Mgmt, bridged []string, nodes map[netip.Addr]string) {
 	m.mgmt, m.bridged, m.peers = mgmt, bridged, nil
 	if mgmt == nil || len(bridged) == 0 {
@@ -93,7 +93,7 @@ func (m *Router) Set(mgmt *contract.Mgmt, bridged []string, nodes map[netip.Addr
 	}
 }
 
-// Rules has the policy routing of both families.
+// Rules ensures the policy routing of both families.
 func (m *Router) Rules() error {
 	var errs []error
 	for _, family := range families {
@@ -102,8 +102,7 @@ func (m *Router) Rules() error {
 	return errors.Join(errs...)
 }
 
-// Ensure has eth0 with its leg, and everything that routes between them and the
-// mesh. peers are the management addresses of the other nodes.
+// Ensure ensures eth0 with its leg, and the routes between them and the mesh.
 func (m *Router) Ensure(snap *link.Snapshot, mesh netlink.Link) error {
 	if m.mgmt == nil {
 		return m.remove(snap)
@@ -130,7 +129,7 @@ func (m *Router) Ensure(snap *link.Snapshot, mesh netlink.Link) error {
 	return nil
 }
 
-// flush empties the table that was made for another management network.
+// flush empties the table of another management network.
 func (m *Router) flush() error {
 	for _, family := range families {
 		routes, err := m.nl.RouteListFiltered(family, &netlink.Route{Table: TableMgmt}, netlink.RT_FILTER_TABLE)
@@ -157,22 +156,22 @@ func (m *Router) remove(snap *link.Snapshot) error {
 	return nil
 }
 
-// sysctls make the namespace a router.
+// sysctls turns the namespace into a router.
 func (m *Router) sysctls() error {
 	var errs []error
 	set := func(value string, path ...string) { errs = append(errs, link.SetSysctl(value, path...)) }
 	set("1", "net", "ipv4", "ip_forward")
-	// The ways are chosen by where a packet comes in: the kernel's idea of the way
-	// back would be another one.
+	// Routes depend on the incoming interface, so the kernel's reverse path would be
+	// another one.
 	set("0", "net", "ipv4", "conf", "all", "rp_filter")
 	for _, name := range []string{UnderlayName, LegName, MeshName} {
 		set("0", "net", "ipv4", "conf", name, "rp_filter")
 		set("0", "net", "ipv4", "conf", name, "send_redirects")
 	}
 	for _, name := range []string{UnderlayName, LegName} {
-		// Each side is answered for the addresses that it is to see: the cluster for
-		// the Pod's, the device for the gateway's and, by proxy, for peers'. The
-		// device's own address would look like a duplicate to it.
+		// Answer the cluster only for the Pod's addresses, and the device only for the
+		// gateway's and, by proxy, for peers'. An answer for the device's own address
+		// would look like a duplicate to it.
 		set("1", "net", "ipv4", "conf", name, "arp_ignore")
 		set("2", "net", "ipv4", "conf", name, "arp_announce")
 	}
@@ -193,7 +192,7 @@ func (m *Router) sysctls() error {
 	return errors.Join(errs...)
 }
 
-// ensureNetwork has the addresses and routes of one family.
+// ensureNetwork ensures the addresses and routes of one family.
 func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link, fresh bool) error {
 	self := link.Addr(netip.PrefixFrom(n.gateway, n.gateway.BitLen()))
 	if n.gateway.Is4() {
@@ -255,7 +254,7 @@ func (m *Router) ensureNetwork(n network, leg, mesh netlink.Link, fresh bool) er
 	return nil
 }
 
-// forever is the lifetime that does not end, in seconds (RFC 4861, 4.6.2).
+// forever is the infinite lifetime in seconds (RFC 4861, 4.6.2).
 const forever = 0xffffffff
 
 func familyOf(a netip.Addr) int {

@@ -12,9 +12,9 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/link"
 )
 
-// TableMgmt leads to the management addresses: the node's own by the leg, others by
-// the mesh. It is apart from the main table, which is the cluster's, since a lab may
-// have the cluster's addresses for its own.
+// TableMgmt routes the management addresses: the node's own to the leg, others to the mesh.
+// It is separate from the main table, which is the cluster's, since a lab may use the
+// cluster's addresses.
 const TableMgmt = 14801
 
 // The rules in their order, before that of the main table.
@@ -26,7 +26,7 @@ const (
 	prefEnd
 )
 
-// rules are the wanted rules of one family.
+// rules returns the desired rules of one family.
 func (m *Router) rules(family int) []netlink.Rule {
 	n, ok := m.network(family)
 	if !ok {
@@ -46,8 +46,7 @@ func (m *Router) rules(family int) []netlink.Rule {
 	return rules
 }
 
-// ensureRules adds what is missing and removes what is no longer wanted among the
-// preferences that are the router's.
+// ensureRules adds missing rules and deletes unwanted ones with the router's priorities.
 func (m *Router) ensureRules(family int) error {
 	have, err := m.nl.RuleList(family)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {

@@ -1,5 +1,5 @@
-// Package mgmt makes the sidecar's side of the Pod's network and the lab's
-// management network: the cluster interface, the synthetic eth0 with its router,
+// Package mgmt manages the sidecar's side of the Pod's network and the lab's management
+// network: the cluster interface, the synthetic eth0 with its router,
 // and the management mesh between Pods.
 package mgmt
 
@@ -18,9 +18,9 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/link"
 )
 
-// The interfaces that the sidecar makes for itself.
+// The interfaces that the sidecar creates for itself.
 const (
-	// UnderlayName is what the interface that the CNI plugin made becomes.
+	// UnderlayName is the new name of the interface that the CNI plugin created.
 	UnderlayName = "c9s0"
 	// LegName is the router's end of eth0.
 	LegName = "c9sr0"
@@ -34,8 +34,8 @@ type Underlay struct {
 	nl, device *netlink.Handle
 	// own is the descriptor of the sidecar's namespace.
 	own int
-	// file keeps what the CNI plugin set up: an interface that moves loses it, and
-	// the sidecar may be killed in between. It lives as long as the Pod.
+	// file stores what the CNI plugin set up, since a moved interface loses it and the
+	// sidecar may be killed in between. It lives as long as the Pod.
 	file  string
 	pod   []netip.Addr
 	saved *saved
@@ -45,12 +45,12 @@ type Underlay struct {
 type saved struct {
 	Addrs  []netip.Prefix `json:"addrs"`
 	Routes []route        `json:"routes"`
-	// Neighbours are the permanent ones: a plugin whose gateway answers no ARP sets
-	// it so.
+	// Neighbours are the permanent ones, which plugins set if their gateway does not
+	// answer ARP.
 	Neighbours []neighbour `json:"neighbours,omitempty"`
 }
 
-// neighbour is who has an address, without being asked.
+// neighbour is a permanent neighbour entry.
 type neighbour struct {
 	Addr netip.Addr `json:"addr"`
 	MAC  string     `json:"mac"`
@@ -64,23 +64,22 @@ type route struct {
 	Src   netip.Addr   `json:"src,omitzero"`
 	Scope uint8        `json:"scope,omitempty"`
 	MTU   int          `json:"mtu,omitempty"`
-	// Metric tells routes to one destination apart.
+	// Metric distinguishes routes to the same destination.
 	Metric int `json:"metric,omitempty"`
 	// OnLink and Kind (RTN_*) are the route's own; 0 is unicast.
 	OnLink bool `json:"onLink,omitempty"`
 	Kind   int  `json:"kind,omitempty"`
 }
 
-// NewUnderlay is for the Pod with these addresses. nl and own are the sidecar's
-// namespace, device is the device's. file is in a folder that lives as long as the
-// Pod.
+// NewUnderlay returns the Underlay of a Pod with these addresses. nl and own are of the
+// sidecar's namespace, device is of the device's. file must live as long as the Pod.
 func NewUnderlay(nl, device *netlink.Handle, own int, file string, pod []netip.Addr) *Underlay {
 	return &Underlay{nl: nl, device: device, own: own, file: file, pod: pod}
 }
 
-// Ensure has the interface in the sidecar's namespace as c9s0, up, with what the CNI
-// plugin gave it. The MTU of what it returns is that of the default route where that
-// is less, as where the cluster encrypts.
+// Ensure moves the interface to the sidecar's namespace as c9s0 and restores what the CNI
+// plugin configured. The MTU of the result is that of the default route if that is smaller,
+// as in clusters that encrypt.
 func (u *Underlay) Ensure() (netlink.Link, error) {
 	l, err := u.moved()
 	if err != nil {
@@ -102,7 +101,7 @@ func (u *Underlay) Ensure() (netlink.Link, error) {
 	return l, errors.Join(u.neighbours(l), u.routes(l))
 }
 
-// moved is c9s0, after it has moved.
+// moved returns c9s0. It moves the interface first if necessary.
 func (u *Underlay) moved() (netlink.Link, error) {
 	l, err := u.nl.LinkByName(UnderlayName)
 	if err == nil {
@@ -129,7 +128,7 @@ func (u *Underlay) moved() (netlink.Link, error) {
 	return u.nl.LinkByName(UnderlayName)
 }
 
-// move gives the interface its new namespace and name in one step.
+// move sets the interface's new namespace and name in one step.
 func (u *Underlay) move(l netlink.Link) error {
 	return u.device.LinkModify(&netlink.GenericLink{
 		LinkAttrs: netlink.LinkAttrs{Index: l.Attrs().Index, Name: UnderlayName, Namespace: netlink.NsFd(u.own), TxQLen: -1},
@@ -170,7 +169,7 @@ func (u *Underlay) load() *saved {
 	return &s
 }
 
-// remember writes down what the CNI plugin set up.
+// remember stores what the CNI plugin configured.
 func (u *Underlay) remember(l netlink.Link) error {
 	s := &saved{}
 	addrs, err := u.device.AddrList(l, netlink.FAMILY_ALL)
@@ -205,7 +204,7 @@ func (u *Underlay) remember(l netlink.Link) error {
 	return link.WriteFile(u.file, data)
 }
 
-// savedRoute leaves out what belongs to every interface: link-local and multicast.
+// savedRoute omits what every interface has: link-local and multicast.
 func savedRoute(r netlink.Route, family int) (route, bool) {
 	s := route{Scope: uint8(r.Scope), MTU: r.MTU, Metric: r.Priority, OnLink: r.Flags&int(netlink.FLAG_ONLINK) != 0}
 	if r.Type != unix.RTN_UNICAST {
@@ -225,7 +224,7 @@ func savedRoute(r netlink.Route, family int) (route, bool) {
 	return s, true
 }
 
-// addresses puts back what the move took away.
+// addresses restores what the move removed.
 func (u *Underlay) addresses(l netlink.Link) error {
 	have, err := u.nl.AddrList(l, netlink.FAMILY_ALL)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -246,7 +245,7 @@ func (u *Underlay) addresses(l netlink.Link) error {
 	return nil
 }
 
-// permanent are the neighbours that the CNI plugin set.
+// permanent returns the neighbours that the CNI plugin configured.
 func (u *Underlay) permanent(l netlink.Link) ([]neighbour, error) {
 	var out []neighbour
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
@@ -263,7 +262,7 @@ func (u *Underlay) permanent(l netlink.Link) ([]neighbour, error) {
 	return out, nil
 }
 
-// neighbours puts back what the move took away.
+// neighbours restores what the move removed.
 func (u *Underlay) neighbours(l netlink.Link) error {
 	for _, want := range u.saved.Neighbours {
 		mac, err := net.ParseMAC(want.MAC)
@@ -278,10 +277,9 @@ func (u *Underlay) neighbours(l netlink.Link) error {
 	return nil
 }
 
-// routes puts back what the move took away. A route that is there already is no
-// error.
+// routes restores what the move removed. A route that already exists is not an error.
 func (u *Underlay) routes(l netlink.Link) error {
-	// Gateways come after what leads to them.
+	// Routes by gateways come after the routes to the gateways.
 	for _, gateways := range []bool{false, true} {
 		for _, r := range u.saved.Routes {
 			if r.Via.IsValid() != gateways {
@@ -310,8 +308,8 @@ func (r route) netlink(index int) *netlink.Route {
 	return n
 }
 
-// addRoute adds a route that may be there already. A gateway that the table does
-// not lead to is one on the link, as with CNI plugins that route by link scope.
+// addRoute adds a route unless it exists. A gateway without a route in the table is on the
+// link, as with CNI plugins that use link-scope routes.
 func addRoute(nl *netlink.Handle, r *netlink.Route) error {
 	err := nl.RouteAdd(r)
 	if r.Gw != nil && (errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.EINVAL)) {

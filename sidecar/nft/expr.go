@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rule is one rule as a list of expressions, put together from the small parts
-// below: each loads a value into register 1 and compares it.
+// rule is a rule as a list of expressions. It consists of the parts below, each of which
+// loads a value into register 1 and compares it.
 type rule []expr.Any
 
 func exprs(parts ...rule) rule {
@@ -39,7 +39,7 @@ func ifname(key expr.MetaKey, name string) rule {
 func iif(name string) rule { return ifname(expr.MetaKeyIIFNAME, name) }
 func oif(name string) rule { return ifname(expr.MetaKeyOIFNAME, name) }
 
-// family matches IPv4 or IPv6 by an address of it.
+// family matches the family of an address, IPv4 or IPv6.
 func family(a netip.Addr) rule {
 	proto := byte(unix.NFPROTO_IPV4)
 	if a.Is6() {
@@ -90,8 +90,8 @@ func l4proto(p byte) rule {
 	return rule{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: reg}, cmp([]byte{p})}
 }
 
-// port matches the source or destination port, which is where TCP, UDP and SCTP
-// have it alike.
+// port matches the source or destination port, which TCP, UDP and SCTP have at the same
+// place.
 func port(n uint16, destination bool) rule {
 	offset := uint32(0)
 	if destination {
@@ -134,13 +134,13 @@ func snat(to netip.Addr) rule { return nat(expr.NATTypeSourceNAT, to) }
 func drop() rule { return rule{&expr.Verdict{Kind: expr.VerdictDrop}} }
 func ret() rule  { return rule{&expr.Verdict{Kind: expr.VerdictReturn}} }
 
-// prohibited answers with "administratively prohibited" (ICMPX code 3 stands for
-// both families' code).
+// prohibited answers with "administratively prohibited" (ICMPX code 3, for
+// both families).
 func prohibited() rule {
 	return rule{&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_ADMIN_PROHIBITED}}
 }
 
-// refused answers as a port that nobody listens at.
+// refused answers like a closed port.
 func refused() rule {
 	return rule{&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}}
 }

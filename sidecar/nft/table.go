@@ -18,14 +18,14 @@ import (
 // TableName is the sidecar's table, of family inet.
 const TableName = "c9s"
 
-// Config is what the table is made from.
+// Config describes the table.
 type Config struct {
 	// Underlay, Leg and Mesh are the names of the Pod's cluster interface, the
 	// router's leg of eth0 and the management VXLAN.
 	Underlay, Leg, Mesh string
-	// PodAddrs are the Pod's addresses, at most one a family.
+	// PodAddrs are the Pod's addresses, at most one per family.
 	PodAddrs []netip.Addr
-	// Mgmt are the management networks, at most one a family.
+	// Mgmt are the management networks, at most one per family.
 	Mgmt []Network
 	// ExternalAccess lets the device reach beyond the lab.
 	ExternalAccess bool
@@ -33,11 +33,11 @@ type Config struct {
 	UnderlayMTU, MeshMTU int
 	// Tunnels are UDP ports of tunnels to outside the lab.
 	Tunnels []uint16
-	// Resolver is the port of UDP and TCP at which the device's resolver is, on the
-	// gateway's addresses.
+	// Resolver is the UDP and TCP port of the device's resolver on the gateway's
+	// addresses.
 	Resolver uint16
-	// UDP and TCP are the ports on the Pod address that are the sidecar's; all others
-	// are the device's.
+	// UDP and TCP are the sidecar's ports on the Pod address. All others are the
+	// device's.
 	UDP, TCP []uint16
 }
 
@@ -51,13 +51,12 @@ type Network struct {
 // Table is the table in the namespace of the caller.
 type Table struct{}
 
-// markerPrefix begins the name of an empty chain whose rest is the digest of the
-// configuration: by it a table is known to be right without comparing rules.
+// markerPrefix begins the name of an empty chain. The rest of the name is the digest of the
+// configuration, so that no rules need to be compared.
 const markerPrefix = "of-"
 
-// Apply makes the table agree with c. One that agrees is not touched; another is
-// replaced in one transaction, so no packet sees half of it. It reports whether it
-// changed something.
+// Apply brings the table to the state that c describes, and reports whether it changed
+// something. It replaces the table in one transaction, so that no packet sees half of it.
 func (Table) Apply(c Config) (bool, error) {
 	conn, err := nftables.New()
 	if err != nil {
@@ -103,8 +102,8 @@ func (Table) Apply(c Config) (bool, error) {
 	return true, nil
 }
 
-// layout counts the versions of what chains makes of a Config: it goes up with
-// every change there, so that a newer sidecar replaces an older one's table.
+// layout is the version of chains. Increase it with each change there, so that a newer
+// sidecar replaces the table of an older one.
 const layout = 3
 
 func (c Config) marker() (string, error) {
@@ -124,9 +123,9 @@ type chain struct {
 	rules    []rule
 }
 
-// chains is the table. What comes in by an interface that is not one of the router's
-// goes no farther than the first chain: the legs of the lab's links are in the same
-// namespace, and no device is to reach it by them.
+// chains returns the table. The first chain drops everything from interfaces that are not the
+// router's: the legs of the lab's links are in the same namespace, and devices must not reach
+// it by them.
 func (c Config) chains() []chain {
 	return []chain{
 		{"guard", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, -350, c.guard()},
@@ -155,7 +154,7 @@ func (c Config) rawPrerouting() []rule {
 	if c.Leg == "" {
 		return rules
 	}
-	// What passes between Pods of the lab is not translated, and so not tracked.
+	// Traffic between Pods of the lab is not translated, and therefore not tracked.
 	rules = append(rules, exprs(iif(c.Mesh), notrack(), ret()))
 	for _, n := range c.Mgmt {
 		rules = append(rules, exprs(iif(c.Leg), not(daddr(host(n.Gateway))), daddr(n.Device), notrack(), ret()))
@@ -171,7 +170,7 @@ func (c Config) rawOutput() []rule {
 	return rules
 }
 
-// dstnat gives the device every port of the Pod address but the sidecar's.
+// dstnat passes every port of the Pod address to the device, except the sidecar's.
 func (c Config) dstnat() []rule {
 	var rules []rule
 	for _, n := range c.Mgmt {
@@ -195,7 +194,7 @@ func (c Config) dstnat() []rule {
 	return rules
 }
 
-// own are the sidecar's ports of a protocol.
+// own returns the sidecar's ports of a protocol.
 func (c Config) own(proto byte) []uint16 {
 	switch proto {
 	case unix.IPPROTO_TCP:
@@ -206,9 +205,9 @@ func (c Config) own(proto byte) []uint16 {
 	return nil
 }
 
-// input is what the device reaches of the sidecar's namespace: the gateway answers a
-// ping, resolves names and is a neighbour, no more. From the mesh there is nothing to
-// reach, and of the gateway nothing from the cluster.
+// input limits what reaches the sidecar's namespace. For the device, the gateway answers
+// pings, resolves names and is a neighbour. Nothing is reachable from the mesh, and the
+// gateway is not reachable from the cluster.
 func (c Config) input() []rule {
 	if c.Leg == "" {
 		return nil
@@ -232,8 +231,8 @@ func (c Config) input() []rule {
 	return append(rules, exprs(iif(c.Mesh), drop()))
 }
 
-// forward confines the router: the underlay and the mesh lead to the device's eth0 and
-// nowhere else, so that no Pod becomes a way between networks.
+// forward limits the router: the underlay and the mesh lead only to the device's eth0, so
+// that no Pod connects other networks.
 func (c Config) forward() []rule {
 	if c.Leg == "" {
 		return []rule{drop()}
@@ -243,8 +242,8 @@ func (c Config) forward() []rule {
 		exprs(iif(c.Leg), not(oif(c.Underlay)), not(oif(c.Mesh)), drop()),
 	}
 	out := exprs(iif(c.Leg), oif(c.Underlay))
-	// The device is behind the Pod's address. With it, it would be the sidecar to
-	// other Pods.
+	// The device's packets get the Pod's address only by translation. Sent by the device
+	// itself, that address would make it look like the sidecar to other Pods.
 	for _, pod := range c.PodAddrs {
 		rules = append(rules, exprs(out, saddr(host(pod)), drop()))
 	}
@@ -254,7 +253,7 @@ func (c Config) forward() []rule {
 		}
 	}
 	if !c.ExternalAccess {
-		// Answers to those who came in still go out.
+		// Answers to incoming connections still leave.
 		rules = append(rules, exprs(out, ctBit(expr.CtKeySTATE, expr.CtStateBitNEW|expr.CtStateBitINVALID|expr.CtStateBitUNTRACKED), prohibited()))
 	}
 	for _, n := range c.Mgmt {
