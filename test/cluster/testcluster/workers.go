@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/c9s-lab/c9s/test/cluster/internal/binaries"
 	"github.com/c9s-lab/c9s/test/cluster/internal/site"
 	"github.com/c9s-lab/c9s/test/cluster/internal/underlay"
 )
@@ -38,6 +39,43 @@ func (c *Cluster) CutWorker(t testing.TB, name string) {
 func (c *Cluster) HealWorker(t testing.TB, name string) {
 	t.Helper()
 	c.recover(t, name, "heal")
+}
+
+// SetClock boots a worker again with a clock that is off, and waits until it is ready.
+// It has the machine's clock again when the test ends. See ClockOverlay.
+func (c *Cluster) SetClock(t testing.TB, name string, offset time.Duration) {
+	t.Helper()
+	set := func(ctx context.Context, offset time.Duration) {
+		began := time.Now().Add(offset)
+		if err := c.run(ctx, t.Output(), "node", "clock", name, "--offset", offset.String()); err != nil {
+			t.Error(err)
+			return
+		}
+		c.WaitWorker(t, name, true, began)
+	}
+	t.Cleanup(func() {
+		if record, err := site.Load(c.Name); err != nil || record.Clocks[name] != 0 {
+			set(context.Background(), 0)
+		}
+	})
+	if set(t.Context(), offset); t.Failed() {
+		t.FailNow()
+	}
+}
+
+// ClockOverlay is what `go build -overlay` takes to build programs whose clock in the
+// containers of such a worker is the worker's. All others have the machine's.
+func ClockOverlay(t testing.TB) string {
+	t.Helper()
+	cache, err := binaries.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := cache.Overlay(t.Context(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return overlay
 }
 
 func (c *Cluster) fail(t testing.TB, name, how, back string) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +38,25 @@ func nodeCommand(name *string) *cobra.Command {
 			},
 		})
 	}
-	cmd.AddCommand(nodeExecCommand(name))
+	cmd.AddCommand(nodeClockCommand(name), nodeExecCommand(name))
+	return cmd
+}
+
+func nodeClockCommand(name *string) *cobra.Command {
+	var offset time.Duration
+	cmd := &cobra.Command{
+		Use:   "clock N --offset=10m",
+		Short: "Boot a worker again with a clock that is off (builds its programs a second time)",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := findWorker(*name, args[0])
+			if err != nil {
+				return err
+			}
+			return bringup.SetClock(cmd.Context(), n, offset, func(line string) { fmt.Fprintln(os.Stderr, line) })
+		},
+	}
+	cmd.Flags().DurationVar(&offset, "offset", 0, "seconds by which the clock is ahead, or behind if negative; 0 is the machine's clock")
 	return cmd
 }
 

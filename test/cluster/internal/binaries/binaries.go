@@ -22,7 +22,8 @@ import (
 
 // A Cache is the folder of one set of versions.
 type Cache struct {
-	Dir string
+	Dir     string
+	clocked bool // its programs have a clock that can be off
 }
 
 // Open returns the cache of the versions in modules/, under
@@ -36,7 +37,15 @@ func Open() (Cache, error) {
 }
 
 // Bin is the folder of the programs.
-func (c Cache) Bin() string { return filepath.Join(c.Dir, "bin") }
+func (c Cache) Bin() string {
+	if c.clocked {
+		return filepath.Join(c.Dir, ClockedBin)
+	}
+	return filepath.Join(c.Dir, "bin")
+}
+
+// ClockedBin is the folder of WithClock in a cache.
+const ClockedBin = "bin-clock"
 
 // Path is where a program is, once built.
 func (c Cache) Path(name string) string { return filepath.Join(c.Bin(), name) }
@@ -102,7 +111,15 @@ func (c Cache) build(ctx context.Context, b Binary) error {
 		return err
 	}
 	unfinished := filepath.Join(c.Bin(), "."+b.Name)
-	cmd := goCommand(ctx, src, "build", "-mod=readonly", "-trimpath", "-ldflags", flags, "-o", unfinished, b.Package)
+	args := []string{"build", "-mod=readonly", "-trimpath", "-ldflags", flags, "-o", unfinished}
+	if c.clocked {
+		overlay, err := c.Overlay(ctx, src)
+		if err != nil {
+			return err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := goCommand(ctx, src, append(args, b.Package)...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {

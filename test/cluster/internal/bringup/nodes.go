@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/c9s-lab/c9s/test/cluster/internal/binaries"
 	"github.com/c9s-lab/c9s/test/cluster/internal/node"
 	"github.com/c9s-lab/c9s/test/cluster/internal/site"
 	"github.com/c9s-lab/c9s/test/cluster/internal/underlay"
@@ -30,6 +32,41 @@ func StartNode(ctx context.Context, n site.Node) error {
 	return locked(ctx, n, func() error {
 		if _, running := node.Running(n); running {
 			return nil
+		}
+		if err := underlay.ResetNode(n); err != nil {
+			return err
+		}
+		return startWorker(n)
+	})
+}
+
+// SetClock boots a worker again with a clock that is off for the programs that go by
+// it: the kubelet, containerd, and what of the containers was built with
+// the same overlay of package time. Zero is the machine's clock.
+func SetClock(ctx context.Context, n site.Node, offset time.Duration, tell func(string)) error {
+	if offset != 0 {
+		cache := binaries.Cache{Dir: n.Cluster.Cache}
+		if err := cache.Clocked().Ensure(ctx, binaries.WithClock, tell); err != nil {
+			return err
+		}
+	}
+	return locked(ctx, n, func() error {
+		c, err := site.Load(n.Cluster.Name)
+		if err != nil {
+			return err
+		}
+		if c.Clocks == nil {
+			c.Clocks = map[string]int{}
+		}
+		if c.Clocks[n.Name()] = int(offset / time.Second); offset == 0 {
+			delete(c.Clocks, n.Name())
+		}
+		if err := c.Save(); err != nil {
+			return err
+		}
+		n = c.Worker(n.Number)
+		if err := node.Kill(n); err != nil {
+			return err
 		}
 		if err := underlay.ResetNode(n); err != nil {
 			return err

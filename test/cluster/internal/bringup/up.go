@@ -64,7 +64,7 @@ func settle(ctx context.Context, want site.Cluster, out io.Writer) (site.Cluster
 			return want, err
 		}
 	default:
-		want.Index, want.BootID, want.Cache, want.Merged = have.Index, have.BootID, have.Cache, have.Merged
+		want.Index, want.BootID, want.Cache, want.Merged, want.Clocks = have.Index, have.BootID, have.Cache, have.Merged, have.Clocks
 		want.Merge = want.Merge || have.Merge
 		if changed := differs(have, want); changed != "" {
 			return want, fmt.Errorf("cluster %s runs with another %s: `c9s-cluster down --name %s` first", want.Name, changed, want.Name)

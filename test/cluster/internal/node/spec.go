@@ -22,6 +22,7 @@ type Spec struct {
 	Files     map[string]string `json:"files"` // written into the node's root
 	Logs      string            `json:"logs"`
 	Path      string            `json:"path"` // $PATH of the services
+	Env       []string          `json:"env"`  // of the services, besides
 	Services  []Service         `json:"services"`
 }
 

@@ -76,7 +76,7 @@ func (s *supervisor) start(service Service) (<-chan string, error) {
 	defer s.mu.Unlock()
 	pid, err := syscall.ForkExec(program, service.Args, &syscall.ProcAttr{
 		Dir:   "/",
-		Env:   []string{"HOME=/root", "PATH=" + s.spec.Path},
+		Env:   append([]string{"HOME=/root", "PATH=" + s.spec.Path}, s.spec.Env...),
 		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})

@@ -31,6 +31,8 @@ type Cluster struct {
 	Merged      Merged `json:"merged"`
 	Cache       string `json:"cache"`  // folder that holds its programs and images
 	BootID      string `json:"bootID"` // the boot of the machine it belongs to
+	// Clocks are the workers' clocks that are off, by name, and by how many seconds.
+	Clocks map[string]int `json:"clocks,omitempty"`
 }
 
 // Merged holds what was done to the user's kubeconfig, to undo it.

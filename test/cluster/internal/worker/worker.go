@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"github.com/c9s-lab/c9s/test/cluster/internal/binaries"
 	"github.com/c9s-lab/c9s/test/cluster/internal/kubeconfig"
 	"github.com/c9s-lab/c9s/test/cluster/internal/node"
 	"github.com/c9s-lab/c9s/test/cluster/internal/pki"
@@ -19,6 +21,7 @@ import (
 const (
 	containerdSocket = "/run/containerd/containerd.sock"
 	containerdConfig = "/etc/containerd/config.toml"
+	baseSpec         = "/etc/containerd/base.json"
 	kubeletConfig    = "/etc/kubernetes/kubelet.yaml"
 	kubeletCert      = "/etc/kubernetes/kubelet.crt"
 	kubeletKey       = "/etc/kubernetes/kubelet.key"
@@ -50,6 +53,15 @@ func Spec(n site.Node) (node.Spec, error) {
 		return node.Spec{}, err
 	}
 	c := n.Cluster
+	path, env := c.Bin(), []string(nil)
+	if seconds := c.Clocks[n.Name()]; seconds != 0 {
+		path = filepath.Join(c.Cache, binaries.ClockedBin) + ":" + path
+		env = []string{fmt.Sprintf("%s=%d", binaries.ClockVariable, seconds)}
+		files[containerdConfig] = strings.Replace(containerdTOML, runtimeType, runtimeType+"    base_runtime_spec = \""+baseSpec+"\"\n", 1)
+		if files[baseSpec], err = baseSpecJSON(c, env); err != nil {
+			return node.Spec{}, err
+		}
+	}
 	binds := []node.Bind{{From: n.Logs(), To: n.Logs()}, {From: c.Cache, To: c.Cache}}
 	for _, dir := range []string{"containerd", "kubelet"} {
 		binds = append(binds, node.Bind{From: filepath.Join(n.State(), dir), To: filepath.Join("/var/lib", dir)})
@@ -64,7 +76,8 @@ func Spec(n site.Node) (node.Spec, error) {
 		Cgroup:    n.CgroupPath(),
 		Scratch:   filepath.Join(n.Run(), "root"),
 		Logs:      n.Logs(),
-		Path:      c.Bin() + ":/usr/sbin:/usr/bin:/sbin:/bin",
+		Path:      path + ":/usr/sbin:/usr/bin:/sbin:/bin",
+		Env:       env,
 		Binds:     binds,
 		Files:     files,
 		Services: []node.Service{
@@ -155,8 +168,7 @@ const containerdTOML = `version = 3
     bin_dirs = ["/opt/cni/bin"]
     conf_dir = "/etc/cni/net.d"
   [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
-    runtime_type = "io.containerd.runc.v2"
-    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+` + runtimeType + `    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
       SystemdCgroup = false
 
 [plugins."io.containerd.cri.v1.images"]
@@ -166,6 +178,31 @@ const containerdTOML = `version = 3
   [plugins."io.containerd.cri.v1.images".registry]
     config_path = "/etc/containerd/certs.d"
 `
+
+// baseSpecJSON is what containerd gives a container to begin with, and variables.
+func baseSpecJSON(c site.Cluster, env []string) (string, error) {
+	text, err := exec.Command(filepath.Join(c.Bin(), "ctr"), "oci", "spec").Output()
+	if err != nil {
+		return "", fmt.Errorf("reading containerd's own specification of a container: %w", err)
+	}
+	var spec map[string]any
+	if err := json.Unmarshal(text, &spec); err != nil {
+		return "", err
+	}
+	process, ok := spec["process"].(map[string]any)
+	if !ok {
+		return "", fmt.Errorf("containerd's own specification of a container has no process: %s", text)
+	}
+	has, _ := process["env"].([]any)
+	for _, e := range env {
+		has = append(has, e)
+	}
+	process["env"] = has
+	text, err = json.MarshalIndent(spec, "", "  ")
+	return string(text), err
+}
+
+const runtimeType = "    runtime_type = \"io.containerd.runc.v2\"\n"
 
 // mirrorTOML sends every image reference to the cluster's registry.
 func mirrorTOML(c site.Cluster) string {
