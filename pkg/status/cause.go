@@ -36,6 +36,7 @@ var causes = []struct {
 	{"ErrImageNeverPull", "", "its image is not on the worker, and the pull policy is Never"},
 	{"InvalidImageName", "", "its image is no legal reference"},
 	{"CreateContainerConfigError", "", "something that the Pod refers to is missing"},
+	{"CreateContainerError", "failed to reserve container name", "the kubelet repeats the start of an earlier container; the worker is busy, or its clock was set back: if this lasts, replace the Pod with 'c9s restart'"},
 	{"CreateContainerError", "", "the container cannot be made"},
 	{"RunContainerError", "", "the container cannot be started"},
 	{"CrashLoopBackOff", "", "its container ends again and again"},

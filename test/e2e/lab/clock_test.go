@@ -127,8 +127,22 @@ func clockOff(t *testing.T, image string, off time.Duration) {
 		{"controller moved to the worker", nil, func() { l.controllerTo(t, wrong) }},
 		{"controller moved away from it", nil, func() { l.controllerTo(t, right) }},
 		// It takes a boot of the worker here: time steps for its Pods, and what their
-		// sidecars have noted is of before.
-		{"clock set right", []string{"a", "c"}, func() { l.SetClock(t, wrong, 0) }},
+		// sidecars have noted is of before. Where the clock was ahead, the kubelet takes
+		// containers of before for the latest, and repeats their start until time has
+		// caught up; the status names the remedy.
+		{"clock set right", []string{"a", "c"}, func() {
+			l.SetClock(t, wrong, 0)
+			if off < 0 {
+				return
+			}
+			testcluster.Eventually(t, patience, "the kubelet to repeat the start of a container", func() error {
+				if s := l.status(t, "--fresh"); !strings.Contains(s.node("A").Reason, "c9s restart") {
+					return fmt.Errorf("A is %s: %s", s.node("A").State, s.node("A").Reason)
+				}
+				return nil
+			})
+			l.c9s(t, "restart", "A", "C", "-n", l.ns)
+		}},
 	} {
 		before, began := restarts(t, l), time.Now()
 		change.do()
