@@ -13,15 +13,15 @@ import (
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
-// What a deploy asks before it changes what is there.
+// The questions of a deploy before it changes an existing lab.
 
 // claimedBy explains why a command waits.
 func claimedBy(world IO, holder string) {
 	fmt.Fprintf(world.Err, "another client has claimed the lab: %s; waiting to see whether it is still active\n", show.Cell(holder))
 }
 
-// agreeNamespace asks before the Pod Security level of a namespace that the lab did not
-// create is set.
+// agreeNamespace asks before it sets the Pod Security level of a namespace that the lab did
+// not create.
 func (f *deployFlags) agreeNamespace(ctx context.Context, world IO, in *inCluster) error {
 	if !in.existing.SetsLevel(in.lab) {
 		return nil
@@ -33,7 +33,7 @@ func (f *deployFlags) agreeNamespace(ctx context.Context, world IO, in *inCluste
 	return confirm(ctx, world, "Set the Pod Security level?", "--yes")
 }
 
-// diff is what the deploy does to a lab that exists.
+// diff returns what the deploy changes in an existing lab.
 func (in *inCluster) diff(ctx context.Context) (cluster.Diff, error) {
 	if in.existing.Lab == "" {
 		return cluster.Diff{}, nil
@@ -41,8 +41,8 @@ func (in *inCluster) diff(ctx context.Context) (cluster.Diff, error) {
 	return in.client.Diff(ctx, in.lab)
 }
 
-// agree finds what the deploy does to a lab that exists, and asks before devices stop
-// or objects are deleted. Of the result's Prune only what was agreed to is left.
+// agree returns what the deploy changes in an existing lab, and asks before it stops devices
+// or deletes objects. Prune of the result contains only objects that the user agreed to.
 func (f *deployFlags) agree(ctx context.Context, world IO, in *inCluster) (cluster.Diff, error) {
 	d, err := in.diff(ctx)
 	if err != nil {

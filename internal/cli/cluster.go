@@ -4,9 +4,8 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// clusterCommands are those that talk to a cluster, or make what runs in one. Their
-// libraries are most of what there is to compile: the build tag nocluster leaves them
-// out.
+// clusterCommands returns the commands that access a cluster, or build what runs in one. Their
+// libraries take most of the compile time; the build tag nocluster excludes them.
 func clusterCommands(world IO) []*cobra.Command {
 	return []*cobra.Command{
 		newDeploy(world), newDiff(world), newDestroy(world), newRestart(world), newStop(world), newStart(world),

@@ -18,7 +18,7 @@ import (
 const ExitDeclined = 3
 
 // confirm asks a question that flag answers, and returns nil for yes. Without a
-// terminal there is nobody to ask: that is an error of the command line.
+// terminal it returns an error of the command line.
 func confirm(ctx context.Context, world IO, question, flag string) error {
 	yes, err := askTerminal(ctx, world, question, flag)
 	if err == nil && !yes {
@@ -46,7 +46,8 @@ func terminal(world IO, question, flag string) (io.Reader, error) {
 	return f, nil
 }
 
-// ask reads a line that says yes or no. The end of ctx, as by Ctrl-C, is no answer.
+// ask reads an answer, yes or no. If ctx ends first, for example by Ctrl-C, there is no
+// answer.
 func ask(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
 	fmt.Fprintf(out, "%s [y/N] ", question)
 	answered := make(chan string, 1)

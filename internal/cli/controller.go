@@ -8,7 +8,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/controller"
 )
 
-// newController is the controller, for who runs it elsewhere than in c9s' image.
+// newController runs the controller outside the c9s image.
 func newController(world IO) *cobra.Command {
 	cmd := controller.Command(world.Err)
 	run := cmd.RunE

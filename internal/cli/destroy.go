@@ -92,7 +92,7 @@ func (d *destroying) ask(ctx context.Context) error {
 	return confirm(ctx, d.world, deleteQuestion(d.lab, d.client.Context), "--yes")
 }
 
-// delete deletes the lab and reports how many objects that were.
+// delete deletes the lab and prints the number of objects.
 func (d *destroying) delete(ctx context.Context) error {
 	if d.timeout > 0 {
 		var cancel context.CancelFunc

@@ -156,7 +156,7 @@ func (f *doctorFlags) probeCluster(ctx context.Context, world IO, client *cluste
 // resultTones are the colours of results, on a terminal.
 var resultTones = map[doctor.Result]string{doctor.Warning: yellow, doctor.Problem: red}
 
-// printDoctor prints a table; a remedy stands under what it is for. On a terminal
+// printDoctor prints a table, with each remedy below its check. On a terminal
 // long cells continue in the next line, in a pipe a check is one line and its remedy
 // another.
 func printDoctor(world IO, r doctor.Report, probed bool) error {

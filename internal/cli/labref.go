@@ -15,9 +15,8 @@ import (
 	"github.com/c9s-lab/c9s/pkg/pipeline"
 )
 
-// labRef names a lab in the cluster: by its name, by its topology file, or, where
-// nothing is said, by the topology in the working directory, or by being the only
-// one.
+// labRef identifies a lab in the cluster: by its name or its topology file. The default is
+// the topology in the working directory, or else the only lab.
 type labRef struct {
 	topoFlags
 	targetFlags

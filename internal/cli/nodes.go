@@ -49,7 +49,7 @@ func (f *nodeRef) find(ctx context.Context, world IO) (*cluster.Client, cluster.
 	return client, found, nodes, fail(err)
 }
 
-// complete offers the nodes of the lab that runs.
+// complete completes names of the running lab's nodes.
 func (f *nodeRef) complete(world IO) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)

@@ -72,8 +72,8 @@ func (f *topoFlags) ref(args []string) (string, error) {
 	return f.topo, nil
 }
 
-// notEmpty rejects an argument without a letter, as of a variable that is not set: it
-// would stand for the topology in the working directory.
+// notEmpty rejects an empty argument, for example from an unset variable, which would select
+// the topology in the working directory.
 func notEmpty(args []string) error {
 	if slices.Contains(args, "") {
 		return errors.New("the argument is empty: name a topology, or omit it to use the one in this folder")
@@ -81,7 +81,7 @@ func notEmpty(args []string) error {
 	return nil
 }
 
-// compile reads and compiles a topology. o has what only the command knows.
+// compile reads and compiles a topology. o holds the settings of the command.
 func (f *topoFlags) compile(ctx context.Context, world IO, ref string, o pipeline.Input) (*pipeline.Compiled, error) {
 	mapFiles, err := parsePairs("map-file", f.mapFiles)
 	if err != nil {

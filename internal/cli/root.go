@@ -26,12 +26,12 @@ const (
 	exitInterrupted = 130 // a shell's 128 and SIGINT
 )
 
-// IO is what the command line has of the world.
+// IO is the command line's environment.
 type IO struct {
 	In io.Reader
-	// Out and Err are what commands write to. Main puts a show.Writer before each, so
-	// that a terminal obeys nothing of what is written; show.Raw, show.Document and
-	// show.Stream are the ways past it.
+	// Out and Err receive the output of commands. Main wraps each in a show.Writer, so
+	// that output cannot control a terminal. show.Raw, show.Document and show.Stream
+	// bypass it.
 	Out, Err io.Writer
 	// Env is the environment as NAME=value.
 	Env []string
@@ -39,13 +39,13 @@ type IO struct {
 	Color bool
 }
 
-// System is the process's own world.
+// System returns the environment of the process.
 func System() IO {
 	color := term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(), Color: color}
 }
 
-// errFailed is returned by commands that have told already what is wrong.
+// errFailed is returned by commands that have already reported the error.
 var errFailed = errors.New("failed")
 
 // exitCode ends c9s with a command's own exit code.
@@ -77,7 +77,7 @@ func Main(args []string, world IO) int {
 	strictCompletion(root)
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
 	err := root.ExecuteContext(ctx)
-	// What prints and does not look at errors ends with them here.
+	// Errors of writing that a command ignored are reported here.
 	if lost := out.Flush(); err == nil && lost != nil {
 		err = fail(lost)
 	}

@@ -56,7 +56,7 @@ state.`,
 	return cmd
 }
 
-// watchInterval is how often -w asks without a controller.
+// watchInterval is the query interval of -w without a controller.
 const watchInterval = 700 * time.Millisecond
 
 func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
@@ -198,8 +198,8 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 	return t.Flush()
 }
 
-// mesh is the node's end of the management network, with the peers that it talks to: how
-// many of them are there.
+// mesh describes the node's end of the management network, and how many of its peers are
+// reachable.
 func mesh(n status.Node) string {
 	if n.MeshPeers == 0 {
 		return n.Mesh

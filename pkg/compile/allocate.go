@@ -19,8 +19,8 @@ const (
 	poolMAC   = "mac"
 )
 
-// allocate takes management addresses, node indexes, wire ids and MAC addresses
-// from their pools.
+// allocate allocates management addresses, node indexes, wire ids and MAC addresses from
+// their pools.
 func (c *compiler) allocate() {
 	c.lab.Allocations = lab.Allocations{Version: lab.AllocationsVersion, Pools: map[string]map[string]string{}}
 	for _, p := range c.hostPorts[:min(1, len(c.hostPorts))] {
@@ -48,7 +48,7 @@ func parseNumber(s string) (uint32, bool) {
 
 func parseText(s string) (string, bool) { return s, s != "" }
 
-// take runs one allocation, and keeps its values in the lab.
+// take runs one allocation and stores its values in the lab.
 func take[V comparable](c *compiler, name string, p alloc.Pool[V], claims []alloc.Claim[V], parse func(string) (V, bool), text func(V) string) map[string]V {
 	previous := map[string]V{}
 	if c.o.Previous != nil {

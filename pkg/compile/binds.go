@@ -137,15 +137,15 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 	return m, ok
 }
 
-// workerPath makes a mount of the worker's own path, read-only.
+// workerPath mounts the worker's own path, read-only.
 func (c *compiler) workerPath(m *lab.Mount, p string, pos diag.Pos) {
 	m.HostPath = path.Clean(p)
 	m.ReadOnly = true
 	c.diags.Warnf(CodeWorkerPath, pos, "make sure that the workers have it, or add it to the image", "%s is mounted from the Pod's worker", m.HostPath)
 }
 
-// generated recognises files that containerlab itself makes in the lab folder: an
-// empty stand-in is staged, since nobody makes them in a cluster.
+// generated recognises files that containerlab itself creates in the lab folder. Nothing
+// creates them in a cluster, so an empty file is staged.
 func (c *compiler) generated(n *node, written, p string, m *lab.Mount) bool {
 	dir := c.labDir()
 	for _, name := range []string{"ansible-inventory.yml", "nornir-simple-inventory.yml", "topology-data.json"} {

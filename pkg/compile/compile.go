@@ -33,31 +33,29 @@ type Options struct {
 	// Env is the environment for __IMPORT_ENVS, env-files and the variables in
 	// startup-configs, as NAME=value.
 	Env []string
-	// Home is what "~" stands for.
+	// Home replaces "~".
 	Home string
 	// MapFiles supplies a file that the topology names by another one.
 	MapFiles map[string]string
-	// AllowMissing stands in an empty placeholder for a file that is absent.
+	// AllowMissing uses an empty placeholder for a missing file.
 	AllowMissing bool
-	// Previous is an earlier render's allocation, to be kept.
+	// Previous are the allocations of an earlier render, to be retained.
 	Previous *lab.Allocations
-	// Recycle frees the values of owners that are gone, instead of keeping
-	// them back.
+	// Recycle releases the values of removed owners.
 	Recycle bool
 	// Policy is the compiled c9s.yaml; nil means no policy.
 	Policy Policy
 	// Reach is what the topology may read; nil for everything.
 	Reach *reach.Reach
-	// Fetch brings startup-configs and licences that are named by URL.
+	// Fetch downloads startup-configs and licences that are given as URLs.
 	Fetch func(ctx context.Context, url string) ([]byte, error)
 	// GitHead returns branch and short hash for a lab name with __gitBranch__
 	// or __gitHash__.
 	GitHead func(ctx context.Context, dir string) (branch, hash string)
 }
 
-// Compile makes the lab that f describes. The lab is complete only if none of
-// the diagnostics is an error; with errors it is what could be understood (for
-// counting), and must not be rendered.
+// Compile returns the lab that f describes. With errors among the diagnostics, the lab is
+// incomplete: it can be counted but must not be rendered.
 func Compile(ctx context.Context, f *topology.File, o Options) (*lab.Lab, []diag.Diagnostic) {
 	if o.Kinds == nil {
 		o.Kinds = kinds.Builtin()
@@ -112,7 +110,7 @@ type node struct {
 	has4, has6   bool
 	waitPos      []waitPos
 	folders      []folderUse
-	// badInterface is set if an interface name was refused already.
+	// badInterface is set if an interface name was already rejected.
 	badInterface bool
 }
 

@@ -32,9 +32,9 @@ const (
 type stager struct {
 	c    *compiler
 	refs map[string]lab.FileRef // by absolute path
-	// told are the files about which a diagnostic was given.
+	// told are the files that a diagnostic already names.
 	told map[string]bool
-	// mapped are the names of MapFiles that were asked for.
+	// mapped are the names of MapFiles that were used.
 	mapped map[string]bool
 }
 
@@ -42,8 +42,7 @@ func newStager(c *compiler) *stager {
 	return &stager{c: c, refs: map[string]lab.FileRef{}, told: map[string]bool{}, mapped: map[string]bool{}}
 }
 
-// bytes keeps data in the lab and returns its reference. A private key is a secret
-// whatever holds it.
+// bytes stores data in the lab and returns its reference. A private key is always a secret.
 func (s *stager) bytes(data []byte, mode uint32, origin string) lab.FileRef {
 	sum := sha256.Sum256(data)
 	digest := lab.Digest("sha256:" + hex.EncodeToString(sum[:]))
@@ -54,8 +53,8 @@ func (s *stager) bytes(data []byte, mode uint32, origin string) lab.FileRef {
 }
 
 // resolve makes a path of the topology absolute and clean: "~" and relative ones by
-// containerlab's rules, and what --map-file puts in its place. Whoever judges a path
-// judges what resolve returns, so that ".." cannot lead past the judgement.
+// containerlab's rules, and replaced as --map-file says. Checks of a
+// path use the result, so that ".." cannot bypass them.
 func (s *stager) resolve(written string) string {
 	if to, ok := s.replacement(written); ok {
 		return absolute(to)
@@ -73,7 +72,7 @@ func (s *stager) resolve(written string) string {
 	return filepath.Clean(p)
 }
 
-// replacement is what --map-file puts in the place of a name.
+// replacement returns the file that --map-file gives for a name.
 func (s *stager) replacement(name string) (string, bool) {
 	to, ok := s.c.o.MapFiles[name]
 	if ok {
@@ -148,7 +147,7 @@ func (s *stager) read(p string, info fs.FileInfo, written string, pos diag.Pos, 
 }
 
 // outside reports that a fetched topology names a file that was not fetched with it.
-// Whether there is one is nobody's business.
+// It does not reveal whether the file exists.
 func (s *stager) outside(written, p string, pos diag.Pos, what string) {
 	s.c.diags.Errorf(CodeFileOutside, pos,
 		fmt.Sprintf("to give it to the topology, pass --map-file %s=FILE, or --trust to allow all files that you can read", fetch.Redact(written)),
@@ -195,7 +194,7 @@ func (s *stager) text(value string, pos diag.Pos, what, inlineName string) (ref 
 	return ref, filepath.Base(s.resolve(value)), ok
 }
 
-// remote stages what a URL holds.
+// remote stages the contents of a URL.
 func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (lab.FileRef, string, bool) {
 	name := path.Base(u.Path)
 	shown := fetch.Redact(value)
@@ -233,9 +232,9 @@ func (s *stager) remote(value string, u *url.URL, pos diag.Pos, what string) (la
 	return ref, name, true
 }
 
-// dir stages a folder with all it holds. Symbolic links stay as they are: in a bind
-// mount they lead to what the container has there, and following them here would
-// take files along that the topology does not name.
+// dir stages a folder with its contents. Symbolic links stay as they are: in a bind mount
+// they lead to the container's own files, and following them here would include files that the
+// topology does not name.
 func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir, bool) {
 	info, err := s.c.o.Reach.Stat(root)
 	if err != nil {
@@ -249,7 +248,7 @@ func (s *stager) dir(root, written string, pos diag.Pos, what string) (*lab.Dir,
 	return d, ok
 }
 
-// warnOutside says, once a folder, of symbolic links that leave it.
+// warnOutside warns once per folder about symbolic links that leave it.
 func (s *stager) warnOutside(d *lab.Dir, written string, pos diag.Pos, what string) {
 	var outside []lab.DirEntry
 	for _, e := range d.Entries {
@@ -268,9 +267,8 @@ func (s *stager) warnOutside(d *lab.Dir, written string, pos diag.Pos, what stri
 		"%s %q: the symbolic link %s points to %s, which is not in the folder%s; the node resolves it in its own file system", what, written, outside[0].Path, outside[0].Link, more)
 }
 
-// rendered adds the files that an earlier render wrote into a folder, if it did, to
-// those that are omitted: a render would grow by the one before it, and have its
-// Secrets in a ConfigMap.
+// rendered omits files that an earlier render wrote into a folder: otherwise each render
+// would contain the one before it, with its Secrets in a ConfigMap.
 func (s *stager) rendered(folder string, leftOut map[string]bool) {
 	list := filepath.Join(folder, contract.FolderList)
 	data, err := s.c.o.Reach.ReadFile(list, maxFile)
@@ -283,7 +281,7 @@ func (s *stager) rendered(folder string, leftOut map[string]bool) {
 	}
 }
 
-// walk stages what is in root/rel; leftOut is added to.
+// walk stages the contents of root/rel and adds omitted files to leftOut.
 func (s *stager) walk(root, rel string, d *lab.Dir, written string, pos diag.Pos, what string, depth int, leftOut map[string]bool) bool {
 	s.rendered(filepath.Join(root, rel), leftOut)
 	entries, err := s.c.o.Reach.ReadDir(filepath.Join(root, rel))
@@ -366,10 +364,9 @@ func (s *stager) fromDisk(p string, info fs.FileInfo, data []byte, origin string
 	return ref
 }
 
-// stagedMode is the mode that a file or folder has in the node: what its owner
-// can read or run, all can. So two checkouts give the same bytes whatever their
-// umask. What everybody can write stays so; the group alone does not, for that
-// is a matter of the umask too.
+// stagedMode returns the mode of a file or folder in the node: what its owner can read or
+// execute, everybody can. So two checkouts give the same bytes with any umask. Write permission
+// for others is kept, but not for the group alone, which depends on the umask too.
 func stagedMode(m fs.FileMode) uint32 {
 	bits := modeBits(m)
 	owner := bits >> 6 & 0o5

@@ -262,7 +262,7 @@ func (c *compiler) linkMTU(v topology.Int) int {
 	return c.within(v, 68, 65535, "mtu", "bytes")
 }
 
-// reservedInterface says why a node cannot have an interface of a name; "" if it can.
+// reservedInterface returns why a node cannot have an interface of a name, or "".
 func reservedInterface(n *node, name string) string {
 	switch {
 	case name == "lo":

@@ -16,10 +16,10 @@ var (
 	defaultIPv6 = netip.MustParsePrefix("3fff:172:20:20::/64")
 )
 
-// grownIPv4 takes the place of defaultIPv4 for labs that need more addresses.
+// grownIPv4 replaces defaultIPv4 in labs that need more addresses.
 var grownIPv4 = netip.MustParsePrefix("172.20.0.0/16")
 
-// defaultMgmtMTU is what eth0 has where the topology does not say (Docker's own).
+// defaultMgmtMTU is the MTU of eth0 if the topology sets none (Docker's default).
 const defaultMgmtMTU = 1500
 
 // compileMgmt settles the management network.
@@ -251,7 +251,7 @@ func (c *compiler) address(s topology.Str, what string, withPrefix bool) (netip.
 	return a.Unmap(), true
 }
 
-// compileMgmtAddresses reads what the user wrote; the rest is allocated later.
+// compileMgmtAddresses reads the addresses in the topology. The others are allocated later.
 func (c *compiler) compileMgmtAddresses(n *node) {
 	for _, d := range n.res.levels {
 		if d == n.res.own {
@@ -365,7 +365,7 @@ func (c *compiler) checkVocabulary() {
 	}
 }
 
-// asReason makes a sentence of the vocabulary the end of another one.
+// asReason turns a sentence of the vocabulary into the end of another one.
 func asReason(sentence string) string {
 	sentence = strings.TrimSuffix(sentence, ".")
 	if strings.HasPrefix(sentence, "Kubernetes ") {

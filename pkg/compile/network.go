@@ -8,7 +8,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
-// compileNetworkModes settles who shares whose namespace.
+// compileNetworkModes decides which nodes share a namespace.
 func (c *compiler) compileNetworkModes() {
 	modes := map[*node]topology.Str{}
 	for n := range c.eachNode() {
@@ -91,7 +91,7 @@ func (c *compiler) primary(n *node) (p *node, chain bool) {
 	return n, false
 }
 
-// nodeHint says which node may have been meant by a name that is none.
+// nodeHint suggests a node for a name that does not exist.
 func (c *compiler) nodeHint(name string) string {
 	names := c.nodeNames()
 	if near := strictyaml.Nearest(name, names); near != "" {

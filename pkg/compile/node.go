@@ -17,7 +17,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
-// hostKind is the kind that stands for the container host: it has no Pod.
+// hostKind is the kind that represents the container host. It has no Pod.
 const hostKind = "host"
 
 // resolveNodes finds each node's levels and kind.
@@ -185,12 +185,11 @@ func (c *compiler) compileImage(n *node) {
 // be pulled from anywhere (RFC 6761 keeps .invalid free).
 const PlaceholderImage = "image.invalid/missing"
 
-// unsetVariable is a reference that stays in a value, since the environment does not have
-// the variable.
+// unsetVariable is a reference to an unset variable, which stays in the value.
 var unsetVariable = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?`)
 
-// imageVariables reports variables in an image that the environment does not
-// have: the topology keeps them as they are, and no registry has such an image.
+// imageVariables reports unset variables in an image: the topology keeps them as they are, and
+// no registry has such an image.
 func (c *compiler) imageVariables(n *node, image topology.Str) string {
 	names := unsetVariable.FindAllStringSubmatch(image.Value, -1)
 	if len(names) == 0 {
@@ -271,7 +270,7 @@ func (c *compiler) compileTmpfs(n *node) map[string]string {
 	return plainMap(merged)
 }
 
-// compileRestart takes the restart policy; Kubernetes always restarts.
+// compileRestart reads the restart policy. Kubernetes always restarts.
 func (c *compiler) compileRestart(n *node) {
 	s := n.res.str(func(d *topology.NodeDef) topology.Str { return d.RestartPolicy })
 	n.RestartPolicy = s.Value

@@ -20,7 +20,7 @@ var capabilityNames = strings.Fields(`
 	SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG WAKE_ALARM`)
 
 // compileCapabilities takes names in any spelling that Docker knows: "net_admin",
-// "CAP_NET_ADMIN". The same capability in two spellings is there once.
+// "CAP_NET_ADMIN". A capability in two spellings is added once.
 func (c *compiler) compileCapabilities(items []topology.Str) []string {
 	var out []string
 	for _, s := range items {

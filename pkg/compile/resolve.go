@@ -74,8 +74,8 @@ func (r *resolved) str(get func(*topology.NodeDef) topology.Str) topology.Str {
 	return topology.Str{Pos: r.pos}
 }
 
-// boolean is the first level's value. A node with nothing under it takes only the
-// defaults', as in containerlab.
+// boolean returns the value of the first level that sets it. As in containerlab, an empty
+// node uses only the defaults.
 func (r *resolved) boolean(get func(*topology.NodeDef) topology.Bool) topology.Bool {
 	levels := r.levels
 	if r.own == nil {

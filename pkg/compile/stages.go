@@ -96,8 +96,8 @@ func (c *compiler) podOf(name string) string {
 	return name
 }
 
-// checkPodWaits refuses waits that a Pod cannot keep: its containers start together, once
-// all of its nodes may.
+// checkPodWaits rejects waits that a Pod cannot implement: its containers start together,
+// once all of its nodes may start.
 func (c *compiler) checkPodWaits() {
 	for _, n := range c.order {
 		for _, w := range n.waitPos {
@@ -112,7 +112,7 @@ func (c *compiler) checkPodWaits() {
 
 // checkCycles looks for nodes that wait for each other. Within a node each stage
 // comes after the one before it; network-mode container:X waits for X's create; and a
-// Pod waits for all that any of its nodes waits for.
+// Pod waits for everything that one of its nodes waits for.
 func (c *compiler) checkCycles() {
 	type step struct {
 		node  string

@@ -37,8 +37,8 @@ func isWord(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// isPrintable reports whether text shows as what it is: no control, no invisible
-// character and none that turns the direction of writing.
+// isPrintable reports whether text is displayed as it is: without control characters,
+// invisible characters, and characters that change the direction of writing.
 func isPrintable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r == unicode.ReplacementChar || !unicode.IsPrint(r)

@@ -42,8 +42,8 @@ func (f *File) Attribute(diags []diag.Diagnostic) {
 	}
 }
 
-// blocksOf finds the blocks of a topology that is written out: one behind an alias has
-// none, and where a node has parts of another's nobody has.
+// blocksOf returns the blocks of a topology. A block behind an alias has none, and neither
+// have nodes that share parts.
 func blocksOf(root *yaml.Node) []block {
 	out := written(root)
 	for _, b := range out {
@@ -56,7 +56,7 @@ func blocksOf(root *yaml.Node) []block {
 	return out
 }
 
-// shares reports whether an alias in n stands for what other defines.
+// shares reports whether an alias in n refers to a value for which other is true.
 func shares(n *yaml.Node, other func(*yaml.Node) bool) bool {
 	return n.Kind == yaml.AliasNode && other(n.Alias) || slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return shares(c, other) })
 }

@@ -1,6 +1,6 @@
 // Package topology reads a containerlab topology file, strictly and with the
-// position of every value. It knows containerlab's vocabulary and nothing of
-// Kubernetes.
+// position of every value. It covers containerlab's vocabulary and is independent
+// of Kubernetes.
 package topology
 
 import "github.com/c9s-lab/c9s/pkg/diag"
@@ -8,8 +8,8 @@ import "github.com/c9s-lab/c9s/pkg/diag"
 // File is a topology file as written, after templates and environment expansion.
 type File struct {
 	// Path names the file in diagnostics. Dir is the folder that relative paths
-	// in the topology start from, "" for one that was read from standard input
-	// or a URL.
+	// in the topology start from, "" if it was read from standard input or a
+	// URL.
 	Path string
 	Dir  string
 	// Uses are the fields that are not Supported, in the order of the file.

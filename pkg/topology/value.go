@@ -10,7 +10,7 @@ type Str struct {
 	Pos   diag.Pos
 }
 
-// IsSet reports whether the value is there and not empty, which is what
+// IsSet reports whether the value exists and is not empty, which is what
 // containerlab calls set for every string field.
 func (s Str) IsSet() bool { return s.Value != "" }
 

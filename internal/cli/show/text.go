@@ -1,7 +1,7 @@
 // Package show writes what a person reads. Names, messages and states come from
 // topologies, devices and other tenants' objects; a terminal would obey some of their
-// characters. Text that goes through this package cannot move the cursor, change
-// colours, set titles or reorder what stands next to it.
+// characters. Text from this package cannot move the cursor, change colours,
+// set titles or reorder the text next to it.
 package show
 
 import (

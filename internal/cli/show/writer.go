@@ -11,11 +11,11 @@ import (
 	"golang.org/x/term"
 )
 
-// Writer passes on what is written to it as Text. A character may be split over two
-// calls of Write.
+// Writer escapes everything that is written to it, as Text does. A character may be split
+// over two calls of Write.
 type Writer struct {
 	below io.Writer
-	// colours lets the colours of a device's own output pass, and its line ends.
+	// colours permits the colours and line ends of a device's own output.
 	colours bool
 
 	mu   sync.Mutex
@@ -31,8 +31,8 @@ func New(w io.Writer) *Writer {
 	return &Writer{below: w}
 }
 
-// Raw returns what a Writer writes to. It is for what c9s itself has a terminal do
-// (colours, the cursor), with every other part through Text or Cell.
+// Raw returns the writer below a Writer. c9s uses it to control the terminal itself (colours,
+// the cursor), and passes all other text through Text or Cell.
 func Raw(w io.Writer) io.Writer {
 	if own, ok := w.(*Writer); ok {
 		return own.below
@@ -105,8 +105,8 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// passes are what a device's program may do on a terminal: colours (SGR, ECMA-48) and
-// the end of a line as terminals have it.
+// passes matches what a device's program may send to a terminal: colours (SGR, ECMA-48) and
+// line ends.
 var passes = regexp.MustCompile("\x1b\\[[0-9;:]{0,30}m|\r+\n")
 
 func (w *Writer) text(s string) string {
