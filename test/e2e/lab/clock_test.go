@@ -37,6 +37,9 @@ topology:
     - endpoints: ["A:eth2", "C:eth2"]
 `
 
+// controllers selects the Pods of a lab's controller.
+var controllers = metav1.ListOptions{LabelSelector: "c9s.dev/component=controller"}
+
 const clockPolicy = `apiVersion: c9s.dev/v1
 kind: Policy
 profiles:
@@ -152,6 +155,15 @@ func clockOff(t *testing.T, image string, off time.Duration) {
 		for name, was := range before {
 			if after[name] != was && !slices.Contains(change.touched, name) {
 				t.Errorf("%s: %s restarted as well: it was %s and is %s", change.name, name, was, after[name])
+			}
+		}
+		list, err := l.Typed.CoreV1().Pods(l.ns).List(t.Context(), controllers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pod := range list.Items {
+			if s := pod.Status.ContainerStatuses; len(s) != 1 || s[0].RestartCount > 0 {
+				t.Errorf("%s: the controller: %+v", change.name, s)
 			}
 		}
 	}
@@ -276,7 +288,6 @@ func (l *lab) controllerTo(t *testing.T, worker string) {
 			defer setUnschedulable(t, l, other, false)
 		}
 	}
-	controllers := metav1.ListOptions{LabelSelector: "c9s.dev/component=controller"}
 	if err := l.Typed.CoreV1().Pods(l.ns).DeleteCollection(t.Context(), metav1.DeleteOptions{}, controllers); err != nil {
 		t.Fatal(err)
 	}
