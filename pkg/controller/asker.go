@@ -21,13 +21,13 @@ import (
 // asker follows the sidecars of all Pods, each by one request that is answered when
 // there is something new, and keeps their last answers.
 type asker struct {
-	// interval is how long a sidecar is left alone that answers at once and says nothing
-	// new, as an older one does.
+	// interval is the pause after an immediate answer without news, as older sidecars
+	// give.
 	interval time.Duration
 	// follow waits for an answer that has another tag than the last one, and calls alive
 	// whenever it hears that there is none. Without a change it returns the same.
 	follow func(ctx context.Context, pod *corev1.Pod, tag string, alive func()) (s api.Status, changed bool, err error)
-	// changed is called when an answer says something new.
+	// changed is called when an answer has news.
 	changed func()
 
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ type asker struct {
 	urgent chan struct{}
 }
 
-// answer is what is known of one Pod. The asker's lock is for all of it.
+// answer is the state of one Pod. The asker's lock guards it.
 type answer struct {
 	pod    *corev1.Pod
 	status api.Status

@@ -15,7 +15,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// Command is `c9s controller`, which is a program of its own in c9s' image.
+// Command is `c9s controller`, which is a separate program in the c9s image.
 func Command(stderr io.Writer) *cobra.Command {
 	o := Options{}
 	cmd := &cobra.Command{

@@ -37,8 +37,8 @@ func (c *controller) public() *http.Server {
 	return &http.Server{Addr: c.o.Address, Handler: mux, ReadHeaderTimeout: readHeader}
 }
 
-// private serves metrics and profiles, on loopback: kubectl port-forward brings
-// them to who may.
+// private serves metrics and profiles, on loopback: users with the right to do so
+// reach them by kubectl port-forward.
 func (c *controller) private() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{}))

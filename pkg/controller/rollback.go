@@ -15,10 +15,10 @@ var errRollback = errors.New("the API server's data is older than what was read 
 // before.
 const lookBack = 10 * time.Second
 
-// untilRollback reads the resourceVersion of one object again and again until it is lower
-// than before, and returns errRollback, or nil at the end of ctx. After a restore the
-// versions of a cluster begin again at that of the backup: a watch that goes on from a
-// higher one misses what was undone, so that every cache is wrong.
+// untilRollback reads the resourceVersion of one object repeatedly until it is lower than
+// before, and returns errRollback, or nil at the end of ctx. After a restore, a cluster's
+// versions continue from the backup's. A watch that continues from a higher version misses what
+// was undone, so all caches are wrong.
 func untilRollback(ctx context.Context, every time.Duration, version func(context.Context) (string, error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

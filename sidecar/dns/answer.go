@@ -22,7 +22,7 @@ const (
 	allPatience = 5 * time.Second
 )
 
-// answer answers a question that came by a network, nil for one that is not worth it.
+// answer answers a question from a network. It returns nil for a question to ignore.
 func (s *Server) answer(ctx context.Context, network string, query []byte) []byte {
 	var p dnsmessage.Parser
 	h, err := p.Start(query)

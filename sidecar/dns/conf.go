@@ -100,8 +100,8 @@ func (c *Conf) Give(resolver netip.Addr) error {
 	return nil
 }
 
-// overwrite writes in place: the file is a mount of its own. In a container with a
-// read-only root, as the sidecar's, that mount is read-only, and the devices' is not.
+// overwrite writes in place, since the file is a mount. In containers with a read-only root,
+// such as the sidecar's, the mount is read-only, but not in those of the devices.
 func overwrite(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if errors.Is(err, unix.EROFS) {

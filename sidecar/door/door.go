@@ -26,8 +26,8 @@ type Options struct {
 	Trusted int
 }
 
-// Door admits connections and bounds what their requests take. The zero value of its
-// fields but the first is a door that nobody came through yet.
+// Door admits connections and limits their requests. All fields except the first start with
+// their zero values.
 type Door struct {
 	opt Options
 
@@ -84,7 +84,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return g, nil
 }
 
-// enter gives a connection a seat, and returns the one that has to leave for it.
+// enter gives a connection a seat, and returns the connection that loses its seat, if any.
 func (d *Door) enter(c net.Conn) (g, out *Guest) {
 	g = &Guest{Conn: c, door: d, from: source(c.RemoteAddr())}
 	d.mu.Lock()
@@ -121,9 +121,9 @@ func (d *Door) perSource(room int) int {
 	return d.opt.PerSource
 }
 
-// displaced is who has to leave for a newcomer from an address, nil for nobody: the one
-// that has been there longest without a request under way, of the address where that
-// has all its seats, else of the address with most.
+// displaced returns the connection to close for a new one from an address, or nil: the one
+// that has been idle the longest, of that address if it uses all its seats, else of the address
+// with the most connections.
 func (r *room) displaced(from netip.Addr, seats, perSource int) *Guest {
 	count := map[netip.Addr]int{}
 	for _, g := range r.guests {

@@ -22,8 +22,8 @@ func Of(r *http.Request) *Guest {
 	return g
 }
 
-// Hold reports whether a request may take time, as Guest.Hold does. One that came
-// through no door may.
+// Hold reports whether a request may take time, as Guest.Hold does. A request without a
+// Door may.
 func Hold(r *http.Request) (release func(), ok bool) {
 	if g := Of(r); g != nil {
 		return g.Hold()
@@ -45,8 +45,7 @@ func Bounded(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Routes answer GET and HEAD for exact paths. http.ServeMux redirects what is nearly
-// one of its paths; nothing here ever redirects.
+// Routes answers GET and HEAD for exact paths. Unlike http.ServeMux, it never redirects.
 type Routes map[string]http.HandlerFunc
 
 func (rt Routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -17,8 +17,8 @@ import (
 // XCU 2.8.2).
 const notFound = 127
 
-// command runs a command. One that is to be detached, or that does not end in
-// time, goes on while the next step begins, and reports when it ends.
+// command runs a command. A detached command, or one that exceeds its time, continues while the
+// next step starts, and reports its end.
 func (r *runner) command(ctx context.Context, index int, run contract.Run) error {
 	if len(run.Argv) == 0 {
 		return r.results.outcome(index, errors.New("no command"))
@@ -89,8 +89,8 @@ func (r *runner) wait(ctx context.Context, index int, w contract.Wait) error {
 			r.results.set(res)
 			return nil
 		}
-		// A try that the end of the time has cut short, or kept from beginning, does
-		// not tell what is wrong; the one before it does.
+		// An attempt that the time limit interrupted or prevented does not show what is
+		// wrong, but the attempt before it does.
 		if over := ctx.Err() != nil; first || !over {
 			res.Running = true
 			changed := res.Output+res.Error != last.Output+last.Error

@@ -68,8 +68,8 @@ func load(file string) (*contract.Program, error) {
 	return p, nil
 }
 
-// background starts this program again in a session of its own, without the
-// hook's streams: the kubelet's exec would otherwise last as long as they are open.
+// background starts this program again in its own session, without the hook's streams.
+// Otherwise the kubelet's exec would last until they are closed.
 func background(args ...string) error {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Args[0] = os.Args[0]
@@ -105,7 +105,7 @@ func newRunner(o Options, p *contract.Program) *runner {
 	return r
 }
 
-// run goes through the steps. A failure ends a strict program; any other goes on.
+// run runs the steps. A failure ends a strict program; others continue.
 func (r *runner) run(ctx context.Context) error {
 	r.results.save()
 	for i, s := range r.program.Steps {

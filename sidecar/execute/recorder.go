@@ -22,7 +22,7 @@ type recorder struct {
 	steps []contract.Step
 	mu    sync.Mutex
 	r     contract.Result
-	// closed is set when nobody is left to report.
+	// closed is set when no more results will follow.
 	closed bool
 }
 
@@ -70,7 +70,7 @@ func (rec *recorder) finish() {
 	rec.write()
 }
 
-// abandon says of steps that still run why nobody will report their end. Nothing is
+// abandon records for steps that still run why their end will not be reported. Nothing is
 // reported after it.
 func (rec *recorder) abandon(why string) {
 	rec.mu.Lock()
@@ -90,8 +90,8 @@ func (rec *recorder) save() {
 	rec.write()
 }
 
-// write replaces the file. Results are a report, not the work: where they cannot
-// be written, the program goes on.
+// write replaces the file. If the results cannot be written, the program
+// continues.
 func (rec *recorder) write() {
 	if rec.closed {
 		return

@@ -41,10 +41,9 @@ func (r *runner) write(w contract.Write) error {
 }
 
 // create opens an empty file to be written. Users of the device may have put anything
-// at its path, as in /tmp: what is theirs is removed, since they could have the file
-// lead elsewhere, or write it again before it is run. What is this user's own, or root's,
-// is written in place: it may be a mount, which cannot be replaced, or a link of the
-// image.
+// at its path, for example in /tmp. Their files are deleted, since they could redirect the file
+// or change it before it is executed. Files of this user or of root are written in place: they
+// may be mounts, which cannot be replaced, or links of the image.
 func create(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err

@@ -108,8 +108,8 @@ func Supervise(ctx context.Context, o Options) error {
 	return nil
 }
 
-// A child that ends is started again after firstWait, one that ends again and again
-// after up to longestWait.
+// A child that ends is restarted after firstWait. If it ends repeatedly, the wait grows up to
+// longestWait.
 const (
 	firstWait   = 20 * time.Millisecond
 	longestWait = 5 * time.Second
@@ -271,7 +271,7 @@ func (s *supervisor) accept(l *net.UnixListener) {
 const helloPatience = 10 * time.Second
 
 // serve exchanges the namespace with a helper and stays until that ends. A supervisor
-// that looks for the namespace believes the one that it knows, and no other.
+// that looks for the namespace accepts only the one that it knows.
 func (s *supervisor) serve(c *net.UnixConn) {
 	_ = c.SetReadDeadline(time.Now().Add(helloPatience))
 	got, err := receive(c)

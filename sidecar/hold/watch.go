@@ -12,9 +12,9 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
-// A child that does not answer as often as maxSilent, or that takes more memory than
-// maxMemory, is killed. The kubelet has no such probe: it would end the whole
-// container, and the kernel does so with one that goes over its limit.
+// A child is killed if it does not answer maxSilent times in a row or uses more memory than
+// maxMemory. A probe of the kubelet would end the whole container instead, and so does the
+// kernel if the container exceeds its limit.
 const (
 	watchEvery = 2 * time.Second
 	askEvery   = 10

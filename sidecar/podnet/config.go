@@ -1,6 +1,6 @@
-// Package podnet is the long-running part of the sidecar. From a network namespace
-// of its own it makes the Pod's look like a containerlab node's and keeps it so. One
-// loop compares what links.json and the directory want with what the kernel has.
+// Package podnet is the long-running part of the sidecar. From its own network namespace it
+// makes the Pod's namespace look like that of a containerlab node. One loop compares the desired
+// state in links.json and the directory with the kernel's.
 package podnet
 
 import (
@@ -40,7 +40,7 @@ type Config struct {
 	HostNetNS string
 
 	// Device is the Pod's network namespace, which is the device's. The sidecar
-	// itself is in one of its own.
+	// itself runs in another one.
 	Device *nspace.Namespace `json:"-"`
 
 	Log *slog.Logger `json:"-"`

@@ -36,7 +36,7 @@ type desired struct {
 	seen map[string][sha256.Size]byte
 }
 
-// change tells what a reading found to be new.
+// change holds what is new since the last reading.
 type change struct{ links, directory, addresses bool }
 
 // read reads all files.

@@ -26,8 +26,8 @@ type FabricMaker func(wire.Options) (Fabric, error)
 
 func newFabric(o wire.Options) (Fabric, error) { return wire.New(o) }
 
-// wires is what the fabric has to join: the legs that are there, of interfaces
-// that lead to other Pods or to each other with an impairment.
+// wires returns the wires for the fabric: one for each existing leg of an interface that leads
+// to another Pod, or within the Pod with an impairment.
 func wires(ifaces []contract.Interface, states []link.State) []wire.Wire {
 	legs := make(map[link.Key]link.State, len(states))
 	want := make(map[string]*contract.Interface, len(ifaces))

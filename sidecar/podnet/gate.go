@@ -25,7 +25,7 @@ type resolver interface {
 	Forget(pod string)
 }
 
-// asker asks other Pods' sidecars for stages. What is over stays over here.
+// asker queries other Pods' sidecars for stages. A stage that is over stays over.
 type asker struct {
 	resolver resolver
 	client   *http.Client
@@ -38,7 +38,7 @@ func newAsker(resolver resolver) *asker {
 	return &asker{resolver: resolver, client: &http.Client{Timeout: askPatience, Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10}}, over: map[contract.WaitFor]bool{}}
 }
 
-// ask reports whether the stage is over. One that cannot be reached is not.
+// ask reports whether the stage is over. If the sidecar is unreachable, it is not.
 func (a *asker) ask(ctx context.Context, w contract.WaitFor) bool {
 	a.mu.Lock()
 	over := a.over[w]

@@ -111,8 +111,8 @@ func (s *sidecar) handler() http.Handler {
 	}
 }
 
-// trusting trusts who asks, as long as it is early: before its devices run, hardly
-// anybody but the kubelet knows the Pod.
+// trusting trusts early clients: before its devices run, hardly anything but the kubelet
+// knows the Pod.
 func trusting(early func() bool, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if g := door.Of(r); g != nil && early() {
@@ -122,16 +122,16 @@ func trusting(early func() bool, next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// awaitEvery is how often a held probe looks at first; longestAwait is the most
-// that a probe is held, as long as the kubelet waits for an answer.
+// awaitEvery is how often a held probe checks at first. longestAwait limits how long a probe
+// is held: as long as the kubelet waits for an answer.
 const (
 	awaitEvery   = 20 * time.Millisecond
 	longestAwait = 5 * time.Second
 )
 
-// await looks until the answer is yes or the request's "wait" is over. A kubelet
-// that asks once in a few seconds so learns of a yes when it becomes true (by
-// a twentieth of the time later at most), and a no costs it no more requests.
+// await checks until the answer is yes or the request's "wait" is over. A kubelet that
+// probes every few seconds then receives a yes when it becomes true (delayed by at most a
+// twentieth of the time), and a no causes no more requests.
 func await(r *http.Request, look func() (bool, string)) (ok bool, why string) {
 	ok, why = look()
 	wait, err := time.ParseDuration(r.URL.Query().Get(api.QueryWait))

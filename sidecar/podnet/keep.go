@@ -24,9 +24,9 @@ type running struct {
 	done    chan struct{}
 }
 
-// keepFabric has the wires running with the lab's key. The key is in an optional
-// Secret, which may come after the Pod, or be given out anew: then the wires
-// start over, which takes them down for a moment. Encrypted ones wait for a key.
+// keepFabric runs the wires with the lab's key. The key is in an optional Secret, which may
+// be created after the Pod or replaced. The wires then restart, which interrupts them for a
+// moment. Encrypted wires wait for a key.
 func (s *sidecar) keepFabric(ctx context.Context, group *sync.WaitGroup, ends chan<- error) error {
 	key, err := os.ReadFile(s.cfg.KeyFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

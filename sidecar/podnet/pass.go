@@ -62,7 +62,7 @@ func (s *sidecar) pass(ctx context.Context) error {
 	return joined
 }
 
-// interfaces has the data interfaces, and tells the fabric of their legs.
+// interfaces ensures the data interfaces, and passes their legs to the fabric.
 func (s *sidecar) interfaces(ctx context.Context, doc *contract.Links, try func(error) bool) ([]link.State, bool) {
 	states, err := s.set.Apply(ctx, doc.Interfaces, doc.Bridges)
 	ok := try(err)
@@ -102,7 +102,7 @@ func (s *sidecar) linksHeld() bool {
 }
 
 // network has everything but the data interfaces: cluster interface, firewall, rules,
-// mesh, eth0. Nothing listens before the firewall is there.
+// mesh, eth0. Nothing listens before the firewall exists.
 func (s *sidecar) network(doc *contract.Links, ch change) error {
 	underlay, err := s.underlay.Ensure()
 	if err != nil {

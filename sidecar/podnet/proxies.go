@@ -12,8 +12,8 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/mgmt"
 )
 
-// proxies remembers what is answered for: comparing ten thousand addresses with
-// the kernel's is for when something has changed.
+// proxies remembers the proxied addresses, so that ten thousand of them are compared with
+// the kernel's only after a change.
 type proxies struct {
 	leg, mesh int
 	at        time.Time

@@ -26,9 +26,9 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/resolve"
 )
 
-// The loop looks at everything after a notice of a change, and every slowLook
-// without one. Notices that come at once are one; a device that flaps its own
-// interfaces makes the loop run once every quickLook, no more.
+// The loop checks everything after a notification of a change, and every slowLook without
+// one. Simultaneous notifications count as one. If a device flaps its own interfaces, the loop
+// runs at most once every quickLook.
 const (
 	slowLook  = 10 * time.Second
 	quickLook = 80 * time.Millisecond
@@ -100,8 +100,8 @@ type boot struct {
 	Restarts int       `json:"restarts"`
 }
 
-// Run is the sidecar. It returns when ctx is done, and leaves everything in place
-// then: the next one goes on where this one stopped.
+// Run is the sidecar. It returns when ctx is done and leaves everything in place: the next
+// process continues from there.
 func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.defaults(); err != nil {
 		return err
@@ -213,8 +213,8 @@ func (s *sidecar) run(ctx context.Context) error {
 	}
 }
 
-// loop runs a pass after every notice. It ends only with ctx: what fails is told
-// and tried again.
+// loop runs a pass after every notification. It ends only with ctx: failures are reported
+// and retried.
 func (s *sidecar) loop(ctx context.Context, group *sync.WaitGroup, ends chan<- error) error {
 	slow := time.NewTimer(0)
 	defer slow.Stop()

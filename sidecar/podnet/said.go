@@ -11,8 +11,8 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
-// said is the last answer to PathStatus. It serves all questions of a moment, so that
-// many of them cost no more than a few.
+// said is the last answer to PathStatus. It serves all requests of the same moment, so that
+// many cost no more than a few.
 type said struct {
 	mu   sync.Mutex
 	at   time.Time

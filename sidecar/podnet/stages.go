@@ -19,9 +19,9 @@ import (
 // steps of 4 KiB and their names fit well.
 const maxResult = 1 << 20
 
-// readResult reads how far the program of a device container is. What is in the
-// folder comes from the device: no link is followed, nothing but a plain file is
-// opened, and no more is read than a result may have.
+// readResult reads the progress of a device container's program. The folder's contents come
+// from the device, so it follows no links, opens only regular files, and reads at most the
+// size of a result.
 func readResult(stateDir string, c contract.Container) (contract.Result, error) {
 	var r contract.Result
 	path := filepath.Join(stateDir, contract.RunDir, c.Name, contract.ResultFile)

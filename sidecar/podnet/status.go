@@ -27,7 +27,7 @@ func (s *sidecar) look() moment {
 	return moment{view: s.now, gate: s.gate, fabric: s.fabric, failed: s.failed, failedAt: s.when}
 }
 
-// orFailed is the last failure, or what is said where there was none.
+// orFailed returns the last failure, or a default if there was none.
 func (m moment) orFailed(other string) string {
 	if m.failed != nil {
 		return m.failed.Error()
@@ -35,8 +35,8 @@ func (m moment) orFailed(other string) string {
 	return other
 }
 
-// startup reports whether devices may start: interfaces are there and nothing has
-// to be waited for.
+// startup reports whether devices may start: the interfaces exist and there is nothing to
+// wait for.
 func (s *sidecar) startup() (bool, string) {
 	if s.begins.Load() {
 		return true, ""

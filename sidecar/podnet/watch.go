@@ -31,7 +31,7 @@ func watchFiles(paths []string, changed func()) (stop func(), err error) {
 		return nil, fmt.Errorf("inotify: %w", err)
 	}
 	for _, p := range paths {
-		// What is not there is seen by the slow look at everything.
+		// The slow check finds what does not exist yet.
 		_, err := unix.InotifyAddWatch(fd, p, unix.IN_MOVED_TO|unix.IN_CREATE|unix.IN_CLOSE_WRITE|unix.IN_DELETE)
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			unix.Close(fd)

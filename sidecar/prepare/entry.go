@@ -46,8 +46,8 @@ func layOut(dir, chunks string, entries []contract.Entry) error {
 type layout struct {
 	root   *os.Root
 	chunks string
-	// made are the folders that are new. One that was there keeps the owner and
-	// the mode that its device gave it.
+	// made are the new folders. An existing folder keeps the owner and the mode that the
+	// device set.
 	made []contract.Entry
 }
 
@@ -126,7 +126,7 @@ func (l *layout) file(e contract.Entry) error {
 	return l.root.Rename(temporary, e.Path)
 }
 
-// issued reports whether the node's certificate is there yet.
+// issued reports whether the node's certificate exists yet.
 func (l *layout) issued(e contract.Entry) bool {
 	for _, chunk := range e.Chunks {
 		if _, err := os.Stat(filepath.Join(l.chunks, chunk)); err != nil {

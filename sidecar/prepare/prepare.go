@@ -72,8 +72,8 @@ func readManifest(dir string) (*contract.Manifest, error) {
 	return contract.ParseManifest(data)
 }
 
-// makeVolume makes a named volume, as Docker does open to every user. What is
-// there stays.
+// makeVolume creates a named volume that every user may write, as Docker does. It keeps existing
+// contents.
 func makeVolume(dir string) error {
 	err := os.Mkdir(dir, 0o777)
 	if errors.Is(err, os.ErrExist) {

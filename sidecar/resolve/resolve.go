@@ -63,7 +63,7 @@ func (r *Resolver) SetKnown(pods map[string][]netip.Addr) bool {
 	return changed
 }
 
-// Forget makes the next Lookup of a Pod ask anew: its address did not answer.
+// Forget makes the next Lookup of a Pod query again, because its address did not answer.
 func (r *Resolver) Forget(pod string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
