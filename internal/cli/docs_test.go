@@ -44,11 +44,22 @@ func checkDoc(t *testing.T, name, want string) {
 func TestTopologyPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Topology fields\n\n" + generated)
-	fmt.Fprintf(&b, "Every field of the topology file of containerlab %s, and what c9s does with it. `c9s explain FIELD` prints the\nsame. *accepted* fields have no effect; one warning names them.\n\n", kinds.ContainerlabVersion)
+	fmt.Fprintf(&b, "Every field of the topology file of containerlab %s to 0.81, and what c9s does with it. `c9s explain FIELD` prints the\nsame. *accepted* fields have no effect; one warning names them.\n\n", kinds.ContainerlabVersion)
 	b.WriteString("`node.` stands for an entry of `topology.nodes`, `groups` and `kinds`, and for `topology.defaults`;\n`link.` for an entry of `topology.links`.\n\n")
 	b.WriteString("| field | support | in containerlab | in c9s |\n|---|---|---|---|\n")
 	for _, f := range topology.Vocabulary() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Path, f.Treatment, cell(f.Meaning), cell(f.Here))
+		meaning := cell(f.Meaning)
+		if since := f.Since(); since != "" {
+			meaning += " Since " + since + "."
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Path, f.Treatment, meaning, cell(f.Here))
+	}
+	b.WriteString("\n## Keys of kinds\n\nNodes of these kinds can have keys of their own, which groups, kinds and defaults can set too. The node's value wins\nover the group's, then the kind's, then the defaults'; values are not merged. A node that inherits a key that its kind\ndoes not have is an error. What a key replaces is still read, with a warning.\n\n")
+	b.WriteString("| key | kind | value | default | meaning | since | replaces |\n|---|---|---|---|---|---|---|\n")
+	for _, name := range kinds.Builtin().KeyNames() {
+		for _, k := range keysOfKinds(name) {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n", name, k.kind.Name, cell(k.key.Wants()), k.key.Default, cell(k.key.Meaning), k.key.Since, k.former())
+		}
 	}
 	b.WriteString("\n## Why labs are rejected\n\nPublic labs are rejected for these reasons. [Diagnostics](diagnostics.md) lists all reasons.\n\n| code | reason |\n|---|---|\n")
 	for _, code := range slices.Sorted(maps.Keys(corpusRefusals)) {

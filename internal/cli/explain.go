@@ -3,12 +3,14 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
@@ -21,12 +23,15 @@ or the cause and remedy of a diagnostic. Without an argument it lists all fields
 		Example: "  c9s explain binds\n  c9s explain topology.nodes.r1.certificate.issue\n  c9s explain mgmt.ipv4-subnet\n  c9s explain image-missing",
 		Args:    cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return append(topology.Keys(), codeNames()...), cobra.ShellCompDirectiveNoFileComp
+			return slices.Concat(topology.Keys(), kinds.Builtin().KeyNames(), codeNames()), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				for _, f := range topology.Vocabulary() {
 					fmt.Fprintf(world.Out, "%-52s %s\n", f.Path, f.Treatment)
+				}
+				for _, key := range kinds.Builtin().KeyNames() {
+					fmt.Fprintf(world.Out, "%-52s %s\n", "node."+key, strings.Join(kinds.Builtin().KindsWithKey(key), ", "))
 				}
 				return nil
 			}
@@ -38,8 +43,12 @@ or the cause and remedy of a diagnostic. Without an argument it lists all fields
 // explain prints the fields and the code called name; a few names are both.
 func explain(w io.Writer, name string) error {
 	fields, near := topology.Lookup(name)
+	keys := keysOfKinds(name)
 	code, isCode := diag.Explain(diag.Code(name))
-	if len(fields) == 0 && !isCode {
+	if len(fields) == 0 && len(keys) == 0 && !isCode {
+		if own := strictyaml.Nearest(name, kinds.Builtin().KeyNames()); near == "" && own != "" {
+			near = own
+		}
 		if near == "" {
 			near = strictyaml.Nearest(name, codeNames())
 		}
@@ -55,8 +64,14 @@ func explain(w io.Writer, name string) error {
 		}
 		explainField(w, f)
 	}
+	for i, k := range keys {
+		if i+len(fields) > 0 {
+			fmt.Fprintln(w)
+		}
+		k.explain(w)
+	}
 	if isCode {
-		if len(fields) > 0 {
+		if len(fields)+len(keys) > 0 {
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintf(w, "CODE:   %s\nSTAGE:  %s\nTEXT:   %s\nCAUSE:  %s\nREMEDY: %s\n", code.Code, code.Stage, code.Text, code.Cause, code.Remedy)
@@ -74,7 +89,51 @@ func codeNames() []string {
 
 func explainField(w io.Writer, f topology.Field) {
 	fmt.Fprintf(w, "FIELD:        %s\nTREATMENT:    %s\nCONTAINERLAB: %s\nC9S:          %s\n", f.Path, f.Treatment, f.Meaning, f.Here)
+	if since := f.Since(); since != "" {
+		fmt.Fprintf(w, "SINCE:        containerlab %s\n", since)
+	}
 	if f.Example != "" {
 		fmt.Fprintf(w, "EXAMPLE:\n    %s\n", strings.ReplaceAll(f.Example, "\n", "\n    "))
 	}
+}
+
+// keyOfKind is a key that only nodes of one kind can have.
+type keyOfKind struct {
+	name string
+	kind *kinds.Kind
+	key  kinds.Key
+}
+
+// keysOfKinds are the keys that a name or the end of a path stands for.
+func keysOfKinds(name string) []keyOfKind {
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	var out []keyOfKind
+	for _, k := range kinds.Builtin().All() {
+		if key, ok := k.Keys[name]; ok {
+			out = append(out, keyOfKind{name, k, key})
+		}
+	}
+	return out
+}
+
+func (k keyOfKind) explain(w io.Writer) {
+	fmt.Fprintf(w, "FIELD:        node.%s\nKIND:         %s\nCONTAINERLAB: %s\nVALUE:        %s\n", k.name, k.kind.Name, k.key.Meaning, k.key.Wants())
+	for _, line := range []struct{ label, text string }{
+		{"DEFAULT", k.key.Default}, {"SINCE", "containerlab " + k.key.Since}, {"REPLACES", k.former()},
+	} {
+		if line.text != "" {
+			fmt.Fprintf(w, "%-13s %s\n", line.label+":", line.text)
+		}
+	}
+	if k.key.Example != "" {
+		fmt.Fprintf(w, "EXAMPLE:\n    %s: %s\n", k.name, k.key.Example)
+	}
+}
+
+// former is what topologies wrote before the key existed, "" for nothing.
+func (k keyOfKind) former() string {
+	if k.key.EnvFormer {
+		return "the environment variable " + k.key.Env
+	}
+	return ""
 }

@@ -281,6 +281,11 @@ func (d *Decoder) decodeScalar(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
+// Collector is a struct that takes the keys that it has no field for.
+type Collector interface {
+	CollectKey(d *Decoder, e Entry, path string)
+}
+
 // Nullable is a value that takes note of an explicit null.
 type Nullable interface{ SetNull(pos diag.Pos) }
 
@@ -301,6 +306,9 @@ func (d *Decoder) DecodeStruct(n *yaml.Node, target any, path string, only []str
 			known := f.keys
 			if only != nil {
 				known = only
+			} else if c, takes := target.(Collector); takes {
+				c.CollectKey(d, e, path)
+				continue
 			}
 			d.UnknownKey(e, path, known)
 			continue

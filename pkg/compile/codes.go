@@ -49,6 +49,9 @@ var (
 	CodeMgmtGrown = declare("mgmt-subnet-grown", "the lab is larger than the default management subnet",
 		"172.20.20.0/24 has room for 253 nodes. The lab has more, and the file sets no subnet.",
 		"None needed. To choose another subnet, set mgmt.ipv4-subnet.")
+	CodeMgmtNetwork = declare("mgmt-network", "a Pod cannot have the management network",
+		"A Pod has one management interface, so that a lab has one management network.",
+		"Keep one network under mgmt, and connect nodes to others by links to a bridge.")
 	CodeBadBind = declare("bad-bind", "a bind is not source:target[:mode]",
 		"The bind is not in the syntax of docker run -v.",
 		"Write source:target, with :ro for read-only.")

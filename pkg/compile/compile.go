@@ -70,7 +70,7 @@ func Compile(ctx context.Context, f *topology.File, o Options) (*lab.Lab, []diag
 			Source:  baseName(f.Path),
 			Files:   map[lab.Digest][]byte{},
 		},
-		nodes: map[string]*node{}, unsetTold: map[string]bool{},
+		nodes: map[string]*node{}, unsetTold: map[string]bool{}, keys: keyWarned{},
 	}
 	c.files = newStager(c)
 	for _, to := range o.MapFiles {
@@ -94,6 +94,7 @@ type compiler struct {
 	order []*node // as in the file
 	// unsetTold are the environment variables that were reported as not set.
 	unsetTold map[string]bool
+	keys      keyWarned
 	// hostPorts are the places of ports with a host side.
 	hostPorts []diag.Pos
 }
@@ -132,6 +133,7 @@ func (c *compiler) run() {
 	c.checkVocabulary()
 	c.resolveNodes()
 	c.nameNodes()
+	c.checkKeyBlocks()
 	for n := range c.eachNode() {
 		c.compileNode(n)
 	}

@@ -266,6 +266,10 @@ func (c *compiler) compileMgmtAddresses(n *node) {
 			c.diags.Warnf(CodeFieldIgnored, d.Aliases.Pos, "write them on the node itself", "aliases outside a node have no effect, as in containerlab")
 		}
 	}
+	if s := n.res.str(func(d *topology.NodeDef) topology.Str { return d.MgmtNet }); s.IsSet() && s.Value != c.lab.Mgmt.Network && c.keys.first(s.Pos) {
+		c.diags.Errorf(CodeMgmtNetwork, s.Pos, "write "+c.lab.Mgmt.Network+", or remove mgmt-net",
+			"mgmt-net %q of node %q is not the lab's management network, which is %q", s.Value, n.Name, c.lab.Mgmt.Network)
+	}
 	if n.res.own == nil {
 		return
 	}

@@ -147,6 +147,7 @@ func (c *compiler) compileNode(n *node) {
 	c.compileComponents(n)
 	n.ConfigVars = r.mergeVars()
 	c.compileExtras(n)
+	c.compileKeys(n)
 }
 
 func values(items []topology.Str) []string {

@@ -3,6 +3,7 @@ package compile
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/topology"
@@ -31,7 +32,7 @@ func resolveNode(t *topology.Topology, def topology.Def) resolved {
 	if def.Node != nil {
 		if g := def.Node.Group.Value; g != "" {
 			r.group = g
-		} else if k, ok := t.Kinds.Get(r.kind); ok && k != nil && k.Group.Value != "" {
+		} else if k, ok := kindBlock(t, r.kind); ok && k != nil && k.Group.Value != "" {
 			r.group = k.Group.Value
 		}
 		r.levels = append(r.levels, def.Node)
@@ -39,11 +40,29 @@ func resolveNode(t *topology.Topology, def topology.Def) resolved {
 	if g, ok := t.Groups.Get(r.group); ok && g != nil {
 		r.levels = append(r.levels, g)
 	}
-	if k, ok := t.Kinds.Get(r.kind); ok && k != nil {
+	if k, ok := kindBlock(t, r.kind); ok && k != nil {
 		r.levels = append(r.levels, k)
 	}
 	r.levels = append(r.levels, defaults)
 	return r
+}
+
+// kindBlock is the block of topology.kinds for a kind: the one of that very name,
+// else the first by name that differs only in case, as in containerlab 0.80.
+func kindBlock(t *topology.Topology, kind string) (*topology.NodeDef, bool) {
+	if k, ok := t.Kinds.Get(kind); ok {
+		return k, true
+	}
+	name := ""
+	for _, def := range t.Kinds.Items {
+		if strings.EqualFold(def.Name, kind) && (name == "" || def.Name < name) {
+			name = def.Name
+		}
+	}
+	if name == "" {
+		return nil, false
+	}
+	return t.Kinds.Get(name)
 }
 
 // kindOf is the kind as written: the node's, its group's, that of the defaults'

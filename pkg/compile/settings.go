@@ -358,6 +358,7 @@ func (c *compiler) compileComponents(n *node) {
 			}
 			out.Env[kv.Key] = kv.Value
 		}
+		c.formerComponents(n, &comp, &out)
 		seen := map[int]bool{}
 		for _, x := range comp.XIOM {
 			if c.card(x.Slot, x.Type, x.Pos, "xiom", seen) {

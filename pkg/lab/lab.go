@@ -200,6 +200,9 @@ type Node struct {
 	LinkApplyMode string         `json:"linkApplyMode,omitempty"`
 	ConfigVars    map[string]any `json:"configVars,omitempty"`
 	Extras        Extras         `json:"extras,omitzero"`
+	// Keys are the keys of the node's kind that neither Env nor Extras carry: text,
+	// int, bool, []string, NamedFile, []NamedFile or []map[string]any.
+	Keys map[string]any `json:"keys,omitempty"`
 
 	// Endpoints are the node's link ends, in the order in which the interfaces
 	// are made. For a node with NetworkContainer they are still its own.

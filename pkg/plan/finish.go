@@ -20,7 +20,8 @@ type finished struct {
 // Finish completes the plans of p with what no planner but the catalogue can know:
 // what persists and which files only seed it, certificates and where they are
 // mounted, readiness, needs, credentials, ports, and the parts that the entry of the kind decides. Faults
-// that the catalogue finds stop a node before p is started for it.
+// that the catalogue finds stop a node before p is started for it. A node that uses what
+// is newer than the hooks is the catalogue's alone.
 func Finish(p Planner, catalogue *Builtin) Planner {
 	return &finished{planner: p, catalogue: catalogue}
 }
@@ -37,6 +38,10 @@ func (f *finished) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, er
 		d.plan.Diagnostics = d.problems.All()
 		return d.plan, nil
 	}
+	if d.newer() {
+		d.plan.Diagnostics = d.problems.All()
+		return d.plan, nil
+	}
 	p, err := f.planner.Plan(ctx, l, n)
 	if err != nil {
 		return nil, err
@@ -46,6 +51,12 @@ func (f *finished) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, er
 	}
 	p.Diagnostics = slices.Concat(p.Diagnostics, d.shared())
 	return p, nil
+}
+
+// newer reports whether the node uses what containerlab has since a later release
+// than that of the hooks: only the catalogue can plan it.
+func (d *draft) newer() bool {
+	return d.kind.Since != "" || len(d.node.Keys) > 0 || d.data != nil && d.data.TypeData["since"] != ""
 }
 
 func hasErrors(diags []diag.Diagnostic) bool {

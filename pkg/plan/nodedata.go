@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 // NodeData is what templates see of a node, in the catalogue and in a
@@ -66,6 +67,8 @@ type NodeData struct {
 	MgmtMTU        int
 	// TypeData are the properties that the catalogue has for the node's type.
 	TypeData map[string]string
+	// Keys are the keys of the kind that the node sets, and the defaults of the others.
+	Keys map[string]any
 	// ImageTag is the image's tag, "" without one.
 	ImageTag string
 	// StartupName is the base name of the startup-config file.
@@ -114,7 +117,7 @@ func newNodeData(d *draft) *NodeData {
 		EnforceStartupConfig: n.EnforceStartupConfig, SuppressStartupConfig: n.SuppressStartupConfig,
 		Config: ConfigData{Vars: n.ConfigVars}, Components: n.Components, DNS: n.DNS,
 		CertificateIssue: d.kind.Certificate == "always" || d.kind.Certificate == "optional" && n.Certificate.Issue,
-		TypeData:         map[string]string{},
+		TypeData:         map[string]string{}, Keys: keyValues(d.kind, n),
 	}
 	if out.Env == nil {
 		out.Env = map[string]string{}
@@ -132,6 +135,27 @@ func newNodeData(d *draft) *NodeData {
 		out.License = cmp.Or(n.License.Origin, "license")
 	}
 	out.management(l, n)
+	return out
+}
+
+// keyValues are the keys of the kind with their defaults.
+func keyValues(k *kinds.Kind, n *lab.Node) map[string]any {
+	out := make(map[string]any, len(k.Keys))
+	for name, key := range k.Keys {
+		if v, ok := n.Keys[name]; ok {
+			out[name] = v
+			continue
+		}
+		switch key.Type {
+		case kinds.KeyBoolean:
+			out[name] = key.Default == "true"
+		case kinds.KeyInteger:
+			i, _ := strconv.Atoi(key.Default)
+			out[name] = i
+		case kinds.KeyText, kinds.KeyFile:
+			out[name] = key.Default
+		}
+	}
 	return out
 }
 

@@ -58,6 +58,11 @@ type NodeDef struct {
 	Aliases               List           `yaml:"aliases"`
 	Components            *ComponentList `yaml:"components"`
 	LinkApplyMode         Str            `yaml:"link-apply-mode"`
+	MgmtNet               Str            `yaml:"mgmt-net"`
+
+	// Keys are the keys that are not containerlab's generic ones, in the order of
+	// the file: each belongs to a kind, or is unknown.
+	Keys []Key
 }
 
 // ConfigVars is the config block.
@@ -73,6 +78,13 @@ type Extras struct {
 	MysocketProxy   Str      `yaml:"mysocket-proxy"`
 	CEOSCopyToFlash List     `yaml:"ceos-copy-to-flash"`
 	K8sKind         *K8sKind `yaml:"k8s_kind"`
+	FRR             *FRR     `yaml:"frr"`
+}
+
+// FRR is extras.frr.
+type FRR struct {
+	Pos     diag.Pos
+	Daemons *Value `yaml:"daemons"`
 }
 
 // K8sKind is extras.k8s_kind.
@@ -137,6 +149,10 @@ type Component struct {
 	SFM  Str    `yaml:"sfm"`
 	XIOM []XIOM `yaml:"xiom"`
 	MDA  []MDA  `yaml:"mda"`
+	// CPU, RAM (GB) and MaxNICs are those of a card of the kind nokia_sros.
+	CPU     Int `yaml:"cpu"`
+	RAM     Int `yaml:"ram"`
+	MaxNICs Int `yaml:"max-nics"`
 }
 
 // XIOM is an XIOM of a component.

@@ -34,6 +34,21 @@ type Field struct {
 	Example string `json:"example,omitempty"`
 }
 
+// since are the releases of containerlab that brought the fields which 0.79 does
+// not have.
+var since = map[string]string{
+	"node.mgmt-net":              "0.80",
+	"node.components[].cpu":      "0.80",
+	"node.components[].ram":      "0.80",
+	"node.components[].max-nics": "0.80",
+	"node.extras.frr":            "0.80",
+	"node.extras.frr.daemons":    "0.80",
+}
+
+// Since is the release of containerlab that brought the field, "" for 0.79 or
+// earlier.
+func (f Field) Since() string { return since[f.Path] }
+
 // Use is a place where the file has a field that is not Supported, or that is
 // not effective at its level.
 type Use struct {
@@ -51,6 +66,7 @@ var prefixes = map[reflect.Type]string{
 	reflect.TypeFor[NodeDef]():              "node.",
 	reflect.TypeFor[ConfigVars]():           "node.config.",
 	reflect.TypeFor[Extras]():               "node.extras.",
+	reflect.TypeFor[FRR]():                  "node.extras.frr.",
 	reflect.TypeFor[K8sKind]():              "node.extras.k8s_kind.",
 	reflect.TypeFor[K8sKindDeploy]():        "node.extras.k8s_kind.deploy.",
 	reflect.TypeFor[DNS]():                  "node.dns.",

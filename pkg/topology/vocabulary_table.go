@@ -1,6 +1,6 @@
 package topology
 
-// vocabulary is every key of containerlab 0.79's topology file. A test compares
+// vocabulary is every key of the topology files of containerlab 0.79 to 0.81, but those of kinds. A test compares
 // it with what the decoder reads; docs/reference/topology.md and `c9s explain` are made
 // from it.
 var vocabulary = []Field{
@@ -33,7 +33,7 @@ var vocabulary = []Field{
 	{"settings.certificate-authority.validity-duration", Supported, "How long the CA certificate is valid (default one year).", "Same.", "settings:\n  certificate-authority:\n    validity-duration: 8760h"},
 
 	{"topology.defaults", Supported, "Values for every node, unless the node, its group or its kind overrides them.", "Same.", "topology:\n  defaults:\n    kind: linux"},
-	{"topology.kinds", Supported, "Values for all nodes of a kind.", "Same; the key is the kind's name exactly as nodes write it.", "topology:\n  kinds:\n    nokia_srlinux:\n      image: ghcr.io/nokia/srlinux"},
+	{"topology.kinds", Supported, "Values for all nodes of a kind.", "Same; the key is the kind's name as nodes write it, in any case.", "topology:\n  kinds:\n    nokia_srlinux:\n      image: ghcr.io/nokia/srlinux"},
 	{"topology.groups", Supported, "Values for all nodes of a group.", "Same.", "topology:\n  groups:\n    spine:\n      kind: nokia_srlinux"},
 	{"topology.nodes", Supported, "The nodes by name.", "One Pod per node, also for bridges.", "topology:\n  nodes:\n    r1:\n      kind: linux"},
 	{"topology.links", Supported, "The links.", "Wires between Pods.", "topology:\n  links:\n    - endpoints: [\"r1:eth1\", \"r2:eth1\"]"},
@@ -69,6 +69,7 @@ var vocabulary = []Field{
 	{"node.security-opts", Supported, "Security options of the container engine.", "seccomp, apparmor, label and no-new-privileges are mapped.", "security-opts:\n  - seccomp=unconfined"},
 	{"node.shm-size", Supported, "Size of /dev/shm.", "A memory-backed emptyDir of that size.", "shm-size: 256mb"},
 	{"node.ports", Supported, "Published ports in Docker's syntax.", "The container's side becomes a port of the node's Service; the host's side has no effect.", "ports:\n  - 8080:80"},
+	{"node.mgmt-net", Supported, "The management network of the node, where mgmt lists several.", "Must name the lab's one management network.", "mgmt-net: clab"},
 	{"node.mgmt-ipv4", Supported, "IPv4 management address (on the node itself).", "Same.", "mgmt-ipv4: 172.20.20.11"},
 	{"node.mgmt-ipv6", Supported, "IPv6 management address (on the node itself).", "Same.", "mgmt-ipv6: 3fff:172:20:20::11"},
 	{"node.env", Supported, "Environment variables, merged key by key; __IMPORT_ENVS imports yours.", "Same.", "env:\n  DEBUG: \"1\""},
@@ -81,7 +82,9 @@ var vocabulary = []Field{
 	{"node.cpu-set", Accepted, "CPUs to run on.", "Kubernetes places containers on CPUs itself; use resources and the CPU manager.", "cpu-set: 0-3"},
 	{"node.memory", Supported, "Memory limit.", "resources.limits.memory.", "memory: 2Gb"},
 	{"node.sysctls", Supported, "Kernel parameters of the container.", "Namespaced ones are set by the sidecar; others are rejected.", "sysctls:\n  net.ipv4.ip_forward: 1"},
-	{"node.extras", Supported, "Parameters of specific kinds.", "See each.", ""},
+	{"node.extras", Supported, "Parameters of specific kinds, until 0.80; 0.81 has keys of the kinds instead.", "Read, with a warning that names the key.", ""},
+	{"node.extras.frr", Supported, "Options of the kind frr (0.80 only).", "See each.", ""},
+	{"node.extras.frr.daemons", Supported, "Daemons of FRR to start.", "Read, with a warning to use the key daemons.", ""},
 	{"node.extras.srl-agents", Supported, "Agent files for SR Linux.", "Staged.", "extras:\n  srl-agents:\n    - agent.yml"},
 	{"node.extras.mysocket-proxy", Accepted, "Proxy of a service that publishes ports.", "c9s does not publish ports that way.", ""},
 	{"node.extras.ceos-copy-to-flash", Supported, "Files for the flash of cEOS.", "Staged.", "extras:\n  ceos-copy-to-flash:\n    - toggle_override"},
@@ -128,7 +131,10 @@ var vocabulary = []Field{
 	{"node.components[].slot", Supported, "The slot: a letter or a number.", "Same.", ""},
 	{"node.components[].type", Supported, "The card's type.", "Same.", ""},
 	{"node.components[].env", Supported, "Environment of the card's container.", "Same.", ""},
-	{"node.components[].sfm", Supported, "Type of the switch fabric module.", "Same.", ""},
+	{"node.components[].sfm", Supported, "Type of the switch fabric module, until 0.79.", "Read, with a warning to set sfm on the node.", ""},
+	{"node.components[].cpu", Supported, "CPUs of the card's virtual machine (nokia_sros).", "Same.", ""},
+	{"node.components[].ram", Supported, "Memory of the card's virtual machine in GB (nokia_sros).", "Same.", ""},
+	{"node.components[].max-nics", Supported, "Ports of the card's virtual machine (nokia_sros).", "Same.", ""},
 	{"node.components[].xiom", Supported, "XIOMs of the card.", "Same.", ""},
 	{"node.components[].mda", Supported, "MDAs of the card.", "Same.", ""},
 	{"node.components[].xiom[].slot", Supported, "The XIOM's slot, from 1.", "Same.", ""},

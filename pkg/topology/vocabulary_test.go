@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// containerlabKeys is the vocabulary of containerlab 0.79, written down from its
+// containerlabKeys is the generic vocabulary of containerlab 0.79 to 0.81, written down from its
 // reference: what the table and the decoder must both know.
 const containerlabKeys = `
 name prefix debug mgmt settings topology
@@ -24,14 +24,15 @@ node.volumes node.devices node.cap-add node.privileged node.cgroupns-mode node.c
 node.tmpfs node.security-opts node.shm-size node.ports node.mgmt-ipv4 node.mgmt-ipv6 node.env node.env-files
 node.user node.labels node.network-mode node.runtime node.cpu node.cpu-set node.memory node.sysctls node.extras
 node.stages node.dns node.certificate node.healthcheck node.credentials node.username node.password node.aliases
-node.components node.link-apply-mode
+node.components node.link-apply-mode node.mgmt-net
 node.extras.srl-agents node.extras.mysocket-proxy node.extras.ceos-copy-to-flash node.extras.k8s_kind
-node.extras.k8s_kind.deploy node.extras.k8s_kind.deploy.kubeconfig node.extras.k8s_kind.deploy.wait
+node.extras.k8s_kind.deploy node.extras.k8s_kind.deploy.kubeconfig node.extras.k8s_kind.deploy.wait node.extras.frr node.extras.frr.daemons
 node.dns.servers node.dns.options node.dns.search
 node.certificate.issue node.certificate.key-size node.certificate.validity-duration node.certificate.sans
 node.healthcheck.test node.healthcheck.interval node.healthcheck.timeout node.healthcheck.retries node.healthcheck.start-period
 node.credentials.username node.credentials.password node.credentials.identity-file
 node.components[].slot node.components[].type node.components[].env node.components[].sfm node.components[].xiom node.components[].mda
+node.components[].cpu node.components[].ram node.components[].max-nics
 node.components[].xiom[].slot node.components[].xiom[].type node.components[].xiom[].mda
 node.components[].mda[].slot node.components[].mda[].type
 node.stages.create node.stages.create-links node.stages.configure node.stages.healthy node.stages.exit

@@ -19,6 +19,9 @@ var (
 	CodeInterfaceName = declare("interface-name", "the kind has no interface of this name",
 		"Each kind accepts its own interface names and aliases.",
 		"Use a name that \"c9s kinds KIND\" lists.")
+	CodeKey = declare("kind-key", "a kind does not have the key",
+		"The key belongs to another kind. containerlab rejects a key that a node inherits and its kind does not have.",
+		"Remove the key, or set it where only nodes of its kind inherit it.")
 	CodeKindFile = declare("kind-file", "a file of a kind catalogue cannot be used",
 		"A file of the --kinds folder does not match the schema of kinds.",
 		"Correct the file; docs/reference/kinds.md lists the fields.")

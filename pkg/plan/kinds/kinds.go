@@ -36,6 +36,11 @@ type Kind struct {
 	StitchLinks bool `yaml:"stitchLinks" json:"stitchLinks,omitempty"`
 	// Interfaces says how data interfaces are named.
 	Interfaces Interfaces `yaml:"interfaces" json:"interfaces,omitzero"`
+	// Keys are the keys that nodes of the kind can have beside the generic ones.
+	Keys map[string]Key `yaml:"keys" json:"keys,omitempty"`
+	// Since is the release of containerlab that brought the kind, "" for
+	// ContainerlabVersion or earlier.
+	Since string `yaml:"since" json:"since,omitempty"`
 	// Types are the values that a node's type may have.
 	Types Types `yaml:"types" json:"types,omitzero"`
 	// Container is what runs, Files what lies in the node's folder.

@@ -180,6 +180,10 @@ func (l *loader) resolve(s *source) *Kind {
 	if !l.decode(s.file, node, k) {
 		return nil
 	}
+	if err = compileKeys(k.Keys); err != nil {
+		l.problems.Errorf(CodeKindFile, at, "docs/reference/kinds.md lists the fields", "%v", err)
+		return nil
+	}
 	if k.mapper, err = newMapper(k.Interfaces); err != nil {
 		l.problems.Errorf(CodeKindFile, at, "", "%v", err)
 		return nil

@@ -17,7 +17,7 @@ func Markdown(c *Catalogue) []byte {
 	var b strings.Builder
 	b.WriteString("# Kinds\n\n<!-- Written from the catalogue by: go test ./pkg/plan/kinds -update -->\n\n")
 	kinds := c.All()
-	fmt.Fprintf(&b, "c9s supports the %d kinds of containerlab %s under their %d names. Each kind is a file in\n"+
+	fmt.Fprintf(&b, "c9s supports the %d kinds of containerlab %s to 0.81 under their %d names. Each kind is a file in\n"+
 		"`pkg/plan/kinds/data`. [Plans](plan.md) explains how c9s uses it.\n\n", len(kinds), ContainerlabVersion, len(c.Names()))
 	b.WriteString("| kind | also called | what it is | runs | login | startup-config | licence |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range kinds {
@@ -95,6 +95,8 @@ func (k *Kind) section(b *strings.Builder) {
 		}
 		item("types", types)
 	}
+	item("keys", k.keyNames())
+	item("since containerlab", k.Since)
 	item("type without one", code(k.Types.Default+k.Types.Assumed))
 	item("needs", k.needs())
 	item("managed at", k.ports())
@@ -123,6 +125,19 @@ func (k *Kind) section(b *strings.Builder) {
 	for _, d := range k.Differs {
 		item("differs from containerlab", d)
 	}
+}
+
+func (k *Kind) keyNames() string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(k.Keys)) {
+		key := k.Keys[name]
+		text := code(name) + " (" + key.Wants()
+		if key.Default != "" {
+			text += ", default " + key.Default
+		}
+		out = append(out, text+")")
+	}
+	return strings.Join(out, "; ")
 }
 
 func codes(list []string) string {

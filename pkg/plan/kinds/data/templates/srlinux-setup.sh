@@ -106,9 +106,14 @@ commands() {
 	if since 2410; then
 		eda_server eda-discovery 50052 '[ gnmi gnsi ]' 355
 		set_ system grpc-server eda-discovery default-tls-profile true
+{{- if index .Keys "eda-default-grpc-server"}}
+		set_ system grpc-server mgmt metadata-authentication true
+		set_ system grpc-server mgmt tls-profile EDA
+{{- else}}
 		eda_server eda-mgmt 57410 '[ gnmi gnoi gnsi ]' 356
 		set_ system grpc-server eda-mgmt tls-profile EDA
 		eda_server eda-insecure-mgmt 57411 '[ gnmi gnoi gnsi ]' 357
+{{- end}}
 	fi
 	since 2503 && set_ system ndk-server admin-state enable
 	if [ -n "$resolvers" ]; then
@@ -118,7 +123,9 @@ commands() {
 		set_ "$dns" server-list "[ $resolvers ]"
 	fi
 	cat /tmp/clab-default-config
+{{- if index .Keys "custom-prompt"}}
 	prompt
+{{- end}}
 }
 
 feed() { # file, as the admin user, so that what it saves belongs to admin
