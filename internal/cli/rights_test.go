@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,7 +49,7 @@ func TestRightsPage(t *testing.T) {
 	}
 	b.WriteString("\nThese rights are optional. Without them, commands report less or wait longer: get namespaces, list nodes, list and watch\nevents, patch pods/status (link changes then reach running Pods after a minute or two).\n")
 	b.WriteString("\n## A Role for a user\n\nA user with only this Role in a namespace can deploy, use and destroy a lab there. The namespace must allow\nprivileged Pods (`pod-security.kubernetes.io/enforce: privileged`, if the cluster's default is another level).\n\n```yaml\n")
-	role := rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}, ObjectMeta: metav1.ObjectMeta{Name: "c9s-user"}, Rules: rights.Role(rights.Of(kinds, rules, false))}
+	role := rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}, ObjectMeta: metav1.ObjectMeta{Name: "c9s-user"}, Rules: roleOf(rights.Of(kinds, rules, false))}
 	text, err := yaml.Marshal(role)
 	if err != nil {
 		t.Fatal(err)
@@ -56,4 +57,58 @@ func TestRightsPage(t *testing.T) {
 	b.Write(text)
 	b.WriteString("```\n")
 	checkDoc(t, "rights.md", b.String())
+}
+
+// roleOf returns the fewest rules that cover some rights of one namespace.
+func roleOf(list []rights.Right) []rbacv1.PolicyRule {
+	type object struct{ group, resource, name string }
+	verbs := map[object][]string{}
+	for _, r := range list {
+		if r.Cluster {
+			continue
+		}
+		o := object{r.Group, r.Resource, r.Name}
+		if r.Subresource != "" {
+			o.resource += "/" + r.Subresource
+		}
+		if !slices.Contains(verbs[o], r.Verb) {
+			verbs[o] = append(verbs[o], r.Verb)
+		}
+	}
+	type set struct{ group, name, verbs string }
+	resources := map[set][]string{}
+	for o, v := range verbs {
+		slices.Sort(v)
+		s := set{o.group, o.name, strings.Join(v, ",")}
+		resources[s] = append(resources[s], o.resource)
+	}
+	var out []rbacv1.PolicyRule
+	for s, r := range resources {
+		slices.Sort(r)
+		rule := rbacv1.PolicyRule{APIGroups: []string{s.group}, Resources: r, Verbs: strings.Split(s.verbs, ",")}
+		if s.name != "" {
+			rule.ResourceNames = []string{s.name}
+		}
+		out = append(out, rule)
+	}
+	slices.SortFunc(out, func(a, b rbacv1.PolicyRule) int {
+		return cmp.Or(strings.Compare(a.APIGroups[0], b.APIGroups[0]), slices.Compare(a.Resources, b.Resources), slices.Compare(a.ResourceNames, b.ResourceNames))
+	})
+	return out
+}
+
+// The Role has each right, in as few rules as there are sets of verbs.
+func TestRole(t *testing.T) {
+	got := roleOf([]rights.Right{
+		{Verb: "list", Resource: "pods"}, {Verb: "get", Resource: "pods", Subresource: "log"}, {Verb: "list", Resource: "services"}, {Verb: "list", Resource: "pods"},
+		{Verb: "create", Resource: "namespaces", Cluster: true}, {Verb: "get", Resource: "configmaps", Name: "a"}, {Verb: "patch", Group: "apps", Resource: "deployments"},
+	})
+	var text []string
+	for _, r := range got {
+		text = append(text, fmt.Sprint(r.APIGroups, r.Resources, r.ResourceNames, r.Verbs))
+	}
+	want := "[] [configmaps] [a] [get]; [] [pods services] [] [list]; [] [pods/log] [] [get]; [apps] [deployments] [] [patch]"
+	if s := strings.Join(text, "; "); s != want {
+		t.Errorf("got  %s\nwant %s", s, want)
+	}
 }

@@ -1,9 +1,7 @@
 package rights
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -45,21 +43,5 @@ func TestRights(t *testing.T) {
 	}
 	if review := made[i].review("demo"); review.Spec.ResourceAttributes.Namespace != "" {
 		t.Errorf("namespaces are asked for in namespace %q", review.Spec.ResourceAttributes.Namespace)
-	}
-}
-
-// The Role has each right, in as few rules as there are sets of verbs.
-func TestRole(t *testing.T) {
-	got := Role([]Right{
-		{Verb: "list", Resource: "pods"}, {Verb: "get", Resource: "pods", Subresource: "log"}, {Verb: "list", Resource: "services"}, {Verb: "list", Resource: "pods"},
-		{Verb: "create", Resource: "namespaces", Cluster: true}, {Verb: "get", Resource: "configmaps", Name: "a"}, {Verb: "patch", Group: "apps", Resource: "deployments"},
-	})
-	var text []string
-	for _, r := range got {
-		text = append(text, fmt.Sprint(r.APIGroups, r.Resources, r.ResourceNames, r.Verbs))
-	}
-	want := "[] [configmaps] [a] [get]; [] [pods services] [] [list]; [] [pods/log] [] [get]; [apps] [deployments] [] [patch]"
-	if s := strings.Join(text, "; "); s != want {
-		t.Errorf("got  %s\nwant %s", s, want)
 	}
 }
