@@ -64,7 +64,7 @@ func TestBadInputs(t *testing.T) {
 			}
 			got := strings.ReplaceAll(stderr.String(), filepath.ToSlash(dir), "DIR")
 			if !strings.Contains(got, "error: ") {
-				t.Errorf("no error was told:\n%s", got)
+				t.Errorf("no error was reported:\n%s", got)
 			}
 			rewritten.WriteString("=== " + c.name + "\n" + c.input + "--- want\n" + got)
 			if *update {

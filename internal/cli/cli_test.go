@@ -464,11 +464,11 @@ func TestMapImageAndMapFile(t *testing.T) {
 	}
 	for _, want := range []string{"--map-image alpin=x has no effect", "--map-file /gone/fr.conf=" + local + " has no effect"} {
 		if strings.Count(stderr, want) != 1 {
-			t.Errorf("it is not told once that %s:\n%s", want, stderr)
+			t.Errorf("it is not reported once that %s:\n%s", want, stderr)
 		}
 	}
 	if strings.Count(stderr, "has no effect") != 2 {
-		t.Errorf("more is told to have no effect:\n%s", stderr)
+		t.Errorf("more fields are reported to have no effect:\n%s", stderr)
 	}
 }
 

@@ -188,8 +188,8 @@ func TestHostileRepository(t *testing.T) {
 	}
 }
 
-// TestLocalTopologyTellsWhatItReads: one note, and only of what is outside the folder.
-func TestLocalTopologyTellsWhatItReads(t *testing.T) {
+// TestLocalTopologyReportsWhatItReads: one note, and only of what is outside the folder.
+func TestLocalTopologyReportsWhatItReads(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	secretFile(t, filepath.Join(home, "out", "config"))

@@ -152,7 +152,7 @@ func TestFollowLinks(t *testing.T) {
 	p.tellLinks() // nothing new
 	var e event
 	if json.Unmarshal(out.Bytes(), &e) != nil || e.Event != "links" || e.Up == nil || *e.Up != 1 || e.Links != 2 {
-		t.Errorf("told %q", out.String())
+		t.Errorf("reported %q", out.String())
 	}
 	newProgress(IO{Out: &out, Err: &err}, true).followLinks(t.Context(), 0, func(context.Context) (int, int, bool) {
 		t.Error("a lab without links is asked for them")

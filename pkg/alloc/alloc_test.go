@@ -35,7 +35,7 @@ func allocate[V comparable](t *testing.T, p Pool[V], claims []Claim[V], previous
 	return r
 }
 
-func TestAppendedClaimChangesNobody(t *testing.T) {
+func TestAppendedClaimChangesNoOther(t *testing.T) {
 	pool := Numbers("n", 1, 200)
 	before := allocate(t, pool, names(150), nil, false)
 	after := allocate(t, pool, names(151), nil, false)

@@ -60,7 +60,7 @@ func TestClaim(t *testing.T) {
 	var told string
 	_, _, err = claimFast(t, client, longClaim, "destroy", func(holder string) { told = holder })
 	if !errors.Is(err, ErrClaimed) || !strings.Contains(err.Error(), "deploy by ") || !strings.HasPrefix(told, "deploy by ") {
-		t.Errorf("the second client: %v, told %q", err, told)
+		t.Errorf("the second client: %v, reported %q", err, told)
 	}
 	if held.Err() != nil {
 		t.Errorf("the first client: %v", context.Cause(held))

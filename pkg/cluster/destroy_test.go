@@ -248,11 +248,11 @@ func TestDestroy(t *testing.T) {
 				t.Errorf("the namespace is there: %t, want %t", !tt.kept, tt.kept)
 			}
 			if !strings.Contains(strings.Join(d.told, "\n"), tt.told) {
-				t.Errorf("%q is not in what is told:\n%s", tt.told, strings.Join(d.told, "\n"))
+				t.Errorf("%q is not in what is reported:\n%s", tt.told, strings.Join(d.told, "\n"))
 			}
 			for _, line := range d.told {
 				if strings.Contains(line, "Pod/") || strings.Contains(line, "ReplicaSet/") {
-					t.Errorf("told of what is no object of the lab: %s", line)
+					t.Errorf("reported what is no object of the lab: %s", line)
 				}
 			}
 		})
@@ -282,7 +282,7 @@ func TestDestroyGrace(t *testing.T) {
 }
 
 // A Pod that is on its way out already, with more time than it is to have, is hurried.
-func TestDestroyHurries(t *testing.T) {
+func TestDestroyShortensGracePeriods(t *testing.T) {
 	now := metav1.Now()
 	for grace, want := range map[int64]bool{10: true, killAfter: false, 0: false} {
 		pod := metaOf("Pod", "r1", "mine")
@@ -347,7 +347,7 @@ func TestRemoveAll(t *testing.T) {
 		t.Errorf("%d are left, want the one that was refused: %v", len(left.Items), err)
 	}
 	if len(d.told) != len(going) {
-		t.Errorf("told of %d of %d", len(d.told), len(going))
+		t.Errorf("reported %d of %d", len(d.told), len(going))
 	}
 }
 

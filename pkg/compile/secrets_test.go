@@ -97,6 +97,6 @@ func TestLinksOfAFolder(t *testing.T) {
 		}
 	}
 	if all := strings.Join(told, "\n"); len(told) != 1 || !strings.Contains(all, "link nowhere ") || !strings.Contains(all, "(and 2 more links like it)") {
-		t.Errorf("told:\n%s", all)
+		t.Errorf("reported:\n%s", all)
 	}
 }

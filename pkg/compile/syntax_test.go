@@ -54,7 +54,7 @@ func FuzzMapName(f *testing.F) {
 	})
 }
 
-func TestStaysInside(t *testing.T) {
+func TestPathStaysInFolder(t *testing.T) {
 	for _, tt := range []struct {
 		name, target string
 		want         bool

@@ -102,7 +102,7 @@ func TestDiagnostics(t *testing.T) {
 	}
 }
 
-func TestIncompleteKindsAreToldOnce(t *testing.T) {
+func TestIncompleteKindsAreReportedOnce(t *testing.T) {
 	l := testLab("t")
 	testNode(l, "a", "nokia_srsim", 1)
 	testNode(l, "b", "nokia_srsim", 2)

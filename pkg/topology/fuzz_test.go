@@ -21,7 +21,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		file, diags := Load(t.Context(), &Source{Name: "f", Base: "f", Data: []byte(text)}, Options{Env: []string{"X=1"}})
 		if file == nil && len(diags) == 0 {
-			t.Error("nothing was read and nothing was told")
+			t.Error("nothing was read and nothing was reported")
 		}
 		for _, d := range diags {
 			if d.Message == "" || d.Code == "" || d.File != "f" {

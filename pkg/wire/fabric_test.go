@@ -383,7 +383,7 @@ func TestSetLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-func TestLegIsMadeAnew(t *testing.T) {
+func TestRecreatedLeg(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
 	mac := b.dev.link(t, "eth1").Attrs().HardwareAddr
 	for range 3 {

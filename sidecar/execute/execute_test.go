@@ -117,7 +117,7 @@ func TestStrictEndsWithTheFirstFailure(t *testing.T) {
 }
 
 // A command that does not end is left to itself, and reports when it does.
-func TestCommandThatTakesItsTime(t *testing.T) {
+func TestSlowCommand(t *testing.T) {
 	t.Parallel()
 	gate := filepath.Join(t.TempDir(), "gate")
 	wait := "while ! [ -e " + gate + " ]; do sleep 0.05; done; echo late"

@@ -25,7 +25,7 @@ func within(t *testing.T, f func()) {
 
 // What a device's user puts into the helper's folder leads no result elsewhere, into
 // no file that was there, and lets the helper wait for nobody.
-func TestResultGoesNowhereElse(t *testing.T) {
+func TestResultStaysInFolder(t *testing.T) {
 	victim := filepath.Join(t.TempDir(), "shadow")
 	if err := os.WriteFile(victim, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)

@@ -205,7 +205,7 @@ func TestSetRemoves(t *testing.T) {
 }
 
 // A foreign interface of a wanted name is not touched, and the others are made.
-func TestSetGoesOnAfterAFailure(t *testing.T) {
+func TestSetContinuesAfterAFailure(t *testing.T) {
 	p := newTestPod(t)
 	if err := p.nlDev.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "eth1"}, PeerName: "foreign"}); err != nil {
 		t.Fatal(err)

@@ -438,7 +438,7 @@ func changeLive(t *testing.T, a, b *pod) bool {
 		return carries(a.ns, "eth2", b.ns, "eth4", frame("swap"), time.Second)
 	})
 	if a.index("eth1") != eth1 || a.index("eth2") != eth2 {
-		t.Error("an interface was made anew")
+		t.Error("an interface was recreated")
 	}
 	now := a.in("cat /sys/class/net/eth1/carrier_changes")
 	if now != changes && hellos(fd) > 0 {

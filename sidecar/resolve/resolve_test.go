@@ -74,7 +74,7 @@ func TestLookup(t *testing.T) {
 	check("r3")
 	// The directory comes first; it may know more than the DNS.
 	if !r.SetKnown(map[string][]netip.Addr{"r2": {moved}}) || r.SetKnown(map[string][]netip.Addr{"r2": {moved}}) {
-		t.Error("what is new in the directory is not told")
+		t.Error("what is new in the directory is not reported")
 	}
 	check("r2", moved, old)
 	r.Forget("r2")

@@ -32,9 +32,9 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestWriterTakesCharactersApart writes every text byte by byte: what comes out is the
+// TestWriterSplitCharacters writes every text byte by byte: what comes out is the
 // same as of one call.
-func TestWriterTakesCharactersApart(t *testing.T) {
+func TestWriterSplitCharacters(t *testing.T) {
 	for _, in := range []string{"a日本\u202e\x1b[31mé\x9b\n", "ends within \xe6\x97", "\xf0\x9f\x91", "\x1b"} {
 		var out bytes.Buffer
 		w := New(&out)
@@ -52,8 +52,8 @@ func TestWriterTakesCharactersApart(t *testing.T) {
 	}
 }
 
-// TestJSONStaysTheSame: the escapes are JSON's own.
-func TestJSONStaysTheSame(t *testing.T) {
+// TestJSONUnchanged: the escapes are JSON's own.
+func TestJSONUnchanged(t *testing.T) {
 	in := map[string]string{"k\u202e": "\x1b\u009b\x7f\u2066 \\ \" é"}
 	var out bytes.Buffer
 	if err := json.NewEncoder(New(&out)).Encode(in); err != nil {

@@ -58,7 +58,7 @@ func TestLoadAddsAndOverrides(t *testing.T) {
 	}
 }
 
-func TestLoadTellsProblems(t *testing.T) {
+func TestLoadReportsProblems(t *testing.T) {
 	for _, tt := range []struct{ name, file, want string }{
 		{"unknown field", "name: a\ndescription: x\ncontainer:\n  enw: {}\n", "kinds/a.yaml:4:3: error: unknown key \"enw\" in container"},
 		{"wrong type", "name: a\nvm: perhaps\n", "kinds/a.yaml:2:5: error: vm must be true or false, not the text \"perhaps\""},
