@@ -148,7 +148,7 @@ topology:
     - endpoints: ["q:ethernet-x/1", "h:eth6"]
 `,
 		says: []string{
-			`error: interface "nonsense7" of node "a" (dell_ftosv): not a name that this kind has [interface-name]`,
+			`error: node "a": dell_ftosv has no interface "nonsense7"; allowed are ethernet1/1/X, 1/1/X or ethX, X from 1 on [interface-name]`,
 			`error: interface "ethernet-x/1" of node "q" (nokia_srlinux): not a name that this kind has [interface-name]`,
 		},
 	},

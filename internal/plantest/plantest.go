@@ -44,7 +44,7 @@ type result struct {
 // Run plans the labs with the planner that the flags choose.
 func Run(t *testing.T, c9s Command, flags ...string) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	for _, l := range slices.Concat(savedLabs, environmentLabs, deviceLabs, diagnosticLabs, keyLabs, []lab{everyKind()}) {
+	for _, l := range slices.Concat(savedLabs, environmentLabs, deviceLabs, diagnosticLabs, keyLabs, newerLabs, []lab{everyKind()}) {
 		t.Run(l.name, func(t *testing.T) { l.check(t, c9s, flags) })
 	}
 }

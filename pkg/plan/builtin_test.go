@@ -100,3 +100,13 @@ func BenchmarkBuiltin1000(b *testing.B) {
 		}
 	}
 }
+
+// TestPIDOffset: the key moves the application id, past the one of the bridge too.
+func TestPIDOffset(t *testing.T) {
+	for _, tt := range []struct{ index, offset, want int }{{1, 0, 1}, {1, 64, 65}, {2, 64, 66}, {1, 512, 514}} {
+		x := &NodeData{Index: tt.index, Keys: map[string]any{"pid-offset": tt.offset}}
+		if got := x.IOLID(); got != tt.want {
+			t.Errorf("index %d, offset %d: id %d, want %d", tt.index, tt.offset, got, tt.want)
+		}
+	}
+}

@@ -30,6 +30,8 @@ type draft struct {
 	defaults map[string]bool
 	// missing is the warning of what c9s does not carry for the kind.
 	missing string
+	// templatePartial marks a partial startup-config that is a template.
+	templatePartial bool
 	// unknownField marks a startup-config that fails only when it is executed.
 	unknownField bool
 }
@@ -45,6 +47,7 @@ type behaviour struct {
 }
 
 var behaviours = map[string]behaviour{
+	"iol":     {prepare: iolPrepare},
 	"ceos":    {prepare: ceosManagement, finish: ceosFlash},
 	"srlinux": {prepare: srlinuxPrepare, startup: srlinuxStartup},
 	"sros":    {prepare: srosPrepare},
@@ -129,7 +132,7 @@ func (d *draft) checkType() bool {
 	if len(t.Values) == 0 {
 		return true
 	}
-	name := cmp.Or(d.data.NodeType, t.Assumed)
+	name := cmp.Or(d.data.NodeType, typeByImage(t, d.data.Image), t.Assumed)
 	if t.IgnoreCase {
 		name = strings.ToLower(name)
 	}
@@ -139,6 +142,17 @@ func (d *draft) checkType() bool {
 		return false
 	}
 	return true
+}
+
+// typeByImage is the type that the name of an image stands for, "" for none.
+func typeByImage(t kinds.Types, image string) string {
+	last := strings.ToLower(path.Base(image))
+	for _, part := range slices.Sorted(maps.Keys(t.ByImage)) {
+		if strings.Contains(last, part) {
+			return t.ByImage[part]
+		}
+	}
+	return ""
 }
 
 func typeNames(t kinds.Types) string {

@@ -19,6 +19,7 @@ func (d *draft) environment() {
 		x.Env["CLAB_LABEL_"+envKey(key)] = value
 	}
 	x.endpoints = endpointData(d.lab, d.node)
+	x.aroundManagement()
 	c := &d.kind.Container
 	x.Image = cmp.Or(x.Image, d.expand(c.Image))
 	for key, value := range d.expandMap(c.Env) {

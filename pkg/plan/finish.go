@@ -56,7 +56,7 @@ func (f *finished) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, er
 // newer reports whether the node uses what containerlab has since a later release
 // than that of the hooks: only the catalogue can plan it.
 func (d *draft) newer() bool {
-	return d.kind.Since != "" || len(d.node.Keys) > 0 || d.data != nil && d.data.TypeData["since"] != ""
+	return d.kind.Since != "" || len(d.node.Keys) > 0 || d.templatePartial || d.kind.Newer != "" && d.holds(d.kind.Newer)
 }
 
 func hasErrors(diags []diag.Diagnostic) bool {

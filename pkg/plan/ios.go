@@ -6,7 +6,9 @@ type IOSData struct {
 	Hostname           string
 	Username, Password string
 	// IsL2Node is set if the node is a switch.
-	IsL2Node           bool
+	IsL2Node bool
+	// MgmtSlot and MgmtPort are those of the management interface of an IOL.
+	MgmtSlot, MgmtPort int
 	MgmtIPv4Addr       string
 	MgmtIPv4SubnetMask string
 	MgmtIPv4GW         string
@@ -33,7 +35,7 @@ type IOSInterface struct {
 func newIOSData(x *NodeData) *IOSData {
 	out := &IOSData{
 		Hostname: x.ShortName, Username: x.Credentials.Username, Password: x.Credentials.Password,
-		IsL2Node:     x.TypeData["layer"] == "2",
+		IsL2Node: x.TypeData["layer"] == "2", MgmtSlot: x.MgmtSlot, MgmtPort: x.MgmtPort,
 		MgmtIPv4Addr: x.MgmtIPv4Address, MgmtIPv4SubnetMask: x.MgmtIPv4Mask(), MgmtIPv4GW: x.MgmtIPv4Gateway,
 		MgmtIPv6Addr: x.MgmtIPv6Address, MgmtIPv6PrefixLen: x.MgmtIPv6PrefixLength, MgmtIPv6GW: x.MgmtIPv6Gateway,
 		PartialCfg: x.PartialCfg,

@@ -80,6 +80,9 @@ type NodeData struct {
 	// CertificateIssue is set if the lab's CA issues a certificate to the node.
 	CertificateIssue bool
 
+	// MgmtSlot and MgmtPort are those of the management port of an IOL.
+	MgmtSlot, MgmtPort int
+
 	endpoints []EndpointData
 }
 
@@ -152,7 +155,7 @@ func keyValues(k *kinds.Kind, n *lab.Node) map[string]any {
 		case kinds.KeyInteger:
 			i, _ := strconv.Atoi(key.Default)
 			out[name] = i
-		case kinds.KeyText, kinds.KeyFile:
+		case kinds.KeyText, kinds.KeyFile: // a list is empty
 			out[name] = key.Default
 		}
 	}
@@ -211,8 +214,11 @@ func (x *NodeData) NextMAC(mac string) string {
 }
 
 // IOLID is the application id of an IOL: 1 to 1023 without 513, which stands for
-// the far side of its links.
-func (x *NodeData) IOLID() int { return IOLID(x.Index) }
+// the far side of its links. The key pid-offset moves it.
+func (x *NodeData) IOLID() int {
+	offset, _ := x.Keys["pid-offset"].(int)
+	return IOLID(x.Index + offset)
+}
 
 // IOLID is the application id of the IOL with an index.
 func IOLID(index int) int {

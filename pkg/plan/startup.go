@@ -28,6 +28,11 @@ func (d *draft) startup() {
 	if !d.startupWanted(target) {
 		return
 	}
+	if n.StartupConfig != nil && d.data.TypeData["startup"] == "none" {
+		d.problems.Errorf(kinds.CodeStartupConfigConflict, n.Pos, "remove startup-config, or set suppress-startup-config: true",
+			"node %q: type %s of kind %s takes no startup-config", n.Name, d.data.NodeType, d.kind.Name)
+		return
+	}
 	if n.StartupConfig == nil {
 		if f, ok := d.defaultStartup(target); ok {
 			d.addFile(f)
@@ -49,6 +54,23 @@ func (d *draft) startup() {
 	if f, ok := d.userStartup(target); ok {
 		d.addFile(f)
 	}
+}
+
+// baseConfig is the configuration that a partial one completes: the kind's, or the one
+// that the key bootstrap-config names.
+func (d *draft) baseConfig() []byte {
+	switch own := d.node.Keys["bootstrap-config"].(type) {
+	case string: // none
+		return []byte(cmp.Or(d.data.PartialCfg, "\n"))
+	case lab.NamedFile:
+		out, err := d.planner.configs.execute(d.ctx, own.Name, string(d.lab.Files[own.File.Digest]), d.configData())
+		if err != nil {
+			d.problems.Errorf(CodeStartupConfigTemplate, d.node.Pos, "a bootstrap-config is a Go text/template; write {{\"{{\"}} for two plain braces",
+				"node %q: bootstrap-config %s: %v", d.node.Name, own.Name, err)
+		}
+		return []byte(out)
+	}
+	return d.templateFile(d.kind.Startup.Default, d.configData())
 }
 
 // startupWanted checks the options and reports whether a file is to be staged.
@@ -103,7 +125,7 @@ func (d *draft) defaultStartup(target string) (File, bool) {
 	d.defaults = map[string]bool{target: true}
 	f := d.startupFile(target)
 	if rule.Default != "" {
-		f.Content = d.templateFile(rule.Default, d.configData())
+		f.Content = d.baseConfig()
 	}
 	f.Content = slices.Concat(f.Content, d.appended())
 	return f, true
@@ -136,8 +158,14 @@ func (d *draft) userStartup(target string) (File, bool) {
 	switch {
 	case cfg.File.Placeholder:
 	case rule.Partial == "merge" && cfg.Partial:
+		if d.templatePartial = strings.Contains(text, "{{"); d.templatePartial {
+			var ok bool
+			if text, ok = d.render(text); !ok {
+				return f, false
+			}
+		}
 		d.data.PartialCfg = text
-		text = string(d.templateFile(rule.Default, d.configData()))
+		text = string(d.baseConfig())
 	case rule.Raw:
 	default:
 		var ok bool

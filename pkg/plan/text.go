@@ -3,8 +3,11 @@ package plan
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"text/template"
@@ -19,7 +22,18 @@ var kindFuncs = template.FuncMap{
 	"upper":   strings.ToUpper,
 	"trim":    strings.TrimSpace,
 	"split":   strings.Split,
+	"ceil":    func(f float64) int { return int(math.Ceil(f)) },
+	"mib":     mebibytes,
 	"replace": func(old, with, s string) string { return strings.ReplaceAll(s, old, with) },
+}
+
+// mebibytes rounds a number of bytes up.
+func mebibytes(bytes string) (int64, error) {
+	n, err := strconv.ParseInt(bytes, 10, 64)
+	if err == nil && n < 1_000_000 {
+		err = fmt.Errorf("memory of %d bytes is less than 1 MB", n)
+	}
+	return (n + 1<<20 - 1) >> 20, err
 }
 
 // texts keeps templates parsed, by their text.

@@ -4,11 +4,11 @@ import "testing"
 
 func TestBuiltinHasAllNames(t *testing.T) {
 	c := Builtin()
-	if got := len(c.All()); got != 61 {
-		t.Errorf("%d kinds, want 61", got)
+	if got := len(c.All()); got != 63 {
+		t.Errorf("%d kinds, want 63", got)
 	}
-	if got := len(c.Names()); got != 96 {
-		t.Errorf("%d names, want 96", got)
+	if got := len(c.Names()); got != 99 {
+		t.Errorf("%d names, want 99", got)
 	}
 	for _, name := range []string{"srl", "CEOS", "nokia_srlinux", "vr-sros"} {
 		if _, ok := c.Lookup(name); !ok {

@@ -6,6 +6,9 @@ type Types struct {
 	// look up Values then.
 	Default string `yaml:"default" json:"default,omitempty"`
 	Assumed string `yaml:"assumed" json:"assumed,omitempty"`
+	// ByImage are the types of nodes that have none, by a text in the last part of
+	// their image's name, in any case.
+	ByImage map[string]string `yaml:"byImage" json:"byImage,omitempty"`
 	// Required refuses a node without a type.
 	Required bool `yaml:"required" json:"required,omitempty"`
 	// IgnoreCase compares types in lower case.

@@ -79,8 +79,8 @@ func (m *mapper) compileName() error {
 			m.groups[g] = i
 		}
 	}
-	if m.rules.Count != "" && m.rules.Count != "cards" {
-		return fmt.Errorf("interfaces.count: %q is not known, only cards is", m.rules.Count)
+	if m.rules.Count != "" && m.rules.Count != "cards" && m.rules.Count != "management" {
+		return fmt.Errorf("interfaces.count: %q is neither cards nor management", m.rules.Count)
 	}
 	if m.rules.Name == "" {
 		if m.groups["port"] == 0 {
@@ -142,7 +142,7 @@ func isVMName(name string) bool {
 
 // MapInterface gives the Linux name of the interface that the topology calls name
 // on node n, and name itself as the alias where the two differ. n is read for its
-// components only.
+// components, its keys and its network-mode only.
 func (k *Kind) MapInterface(name string, n *lab.Node) (linux, alias string, err error) {
 	m := k.mapper
 	if m == nil || m.match == nil || m.keep != nil && m.keep(name) {
@@ -158,10 +158,12 @@ func (k *Kind) MapInterface(name string, n *lab.Node) (linux, alias string, err 
 	switch {
 	case m.rules.Count == "cards":
 		linux, err = m.countCards(groups, n)
+	case m.rules.Count == "management":
+		linux, err = m.aroundManagement(groups, n)
 	case m.name != nil:
 		linux, err = m.fillName(groups)
 	default:
-		linux, err = m.number(groups)
+		linux, err = m.number(groups, n)
 	}
 	if err != nil {
 		return "", "", k.nameError(name, err.Error())
@@ -170,7 +172,7 @@ func (k *Kind) MapInterface(name string, n *lab.Node) (linux, alias string, err 
 }
 
 // number is the Linux name of kinds that count their ports.
-func (m *mapper) number(groups []string) (string, error) {
+func (m *mapper) number(groups []string, n *lab.Node) (string, error) {
 	port, err := strconv.Atoi(groups[m.groups["port"]])
 	if err != nil {
 		return "", fmt.Errorf("the port number is out of range")
@@ -182,9 +184,41 @@ func (m *mapper) number(groups []string) (string, error) {
 		}
 		port += slot * m.rules.SlotPorts
 	}
-	index := port - m.rules.Offset + m.rules.First
+	offset := m.rules.Offset
+	if n != nil && n.NetworkMode == lab.NetworkNone && m.rules.OffsetAlone > 0 {
+		offset = m.rules.OffsetAlone
+	}
+	index := port - offset + m.rules.First
 	if index < m.rules.First {
-		return "", fmt.Errorf("the first data port is number %d", m.rules.Offset)
+		return "", fmt.Errorf("the first data port is number %d", offset)
+	}
+	return m.rules.Prefix + strconv.Itoa(index), nil
+}
+
+// ManagementPort is the number, slot*slotPorts + port, of the port that the key
+// mgmt-intf names ("Ethernet1/0"), 0 for the first.
+func ManagementPort(n *lab.Node, slotPorts int) int {
+	name, _ := n.Keys["mgmt-intf"].(string)
+	slot, port, _ := strings.Cut(strings.TrimLeft(name, "Ethernet"), "/")
+	s, _ := strconv.Atoi(slot)
+	p, _ := strconv.Atoi(port)
+	return s*slotPorts + p
+}
+
+// aroundManagement is the Linux name of a port of a kind with a management port of
+// choice, which leaves its place to the first port.
+func (m *mapper) aroundManagement(groups []string, n *lab.Node) (string, error) {
+	slot, _ := strconv.Atoi(groups[m.groups["slot"]])
+	port, _ := strconv.Atoi(groups[m.groups["port"]])
+	index, mgmt := slot*m.rules.SlotPorts+port, 0
+	if n != nil {
+		mgmt = ManagementPort(n, m.rules.SlotPorts)
+	}
+	switch index {
+	case mgmt:
+		return "", fmt.Errorf("it is the management interface")
+	case 0:
+		index = mgmt
 	}
 	return m.rules.Prefix + strconv.Itoa(index), nil
 }

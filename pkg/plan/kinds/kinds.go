@@ -41,6 +41,9 @@ type Kind struct {
 	// Since is the release of containerlab that brought the kind, "" for
 	// ContainerlabVersion or earlier.
 	Since string `yaml:"since" json:"since,omitempty"`
+	// Newer is a template: a node for which it is not empty uses something that
+	// ContainerlabVersion does not have.
+	Newer string `yaml:"newer" json:"newer,omitempty"`
 	// Types are the values that a node's type may have.
 	Types Types `yaml:"types" json:"types,omitzero"`
 	// Container is what runs, Files what lies in the node's folder.
@@ -114,7 +117,10 @@ type Interfaces struct {
 	// brackets is left out where its group matched nothing. Every number is at
 	// least 1. Prefix and what belongs to it are not used then.
 	Name string `yaml:"name" json:"name,omitempty"`
-	// Count is "cards" for ports that are counted over the node's components.
+	// OffsetAlone is Offset for nodes with network-mode none, 0 for the same.
+	OffsetAlone int `yaml:"offsetAlone" json:"offsetAlone,omitempty"`
+	// Count is "cards" for ports that are counted over the node's components, or
+	// "management" for ports of which the key mgmt-intf names one for eth0.
 	Count string `yaml:"count" json:"count,omitempty"`
 	// Allow and Deny are regular expressions that a Linux name has to match and
 	// must not match.

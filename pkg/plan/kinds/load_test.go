@@ -53,7 +53,7 @@ func TestLoadAddsAndOverrides(t *testing.T) {
 	if linux.StopSignal != "SIGTERM" || linux.LinkApplyMode != "live" || before.StopSignal != "SIGKILL" {
 		t.Errorf("linux stops with %s, before with %s", linux.StopSignal, before.StopSignal)
 	}
-	if len(c.All()) != 62 || len(c.Names()) != 98 {
+	if len(c.All()) != 64 || len(c.Names()) != 101 {
 		t.Errorf("%d kinds, %d names", len(c.All()), len(c.Names()))
 	}
 }

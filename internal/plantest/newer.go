@@ -1,0 +1,349 @@
+package plantest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/c9s-lab/c9s/pkg/plan"
+)
+
+// Labs of containerlab 0.80 and 0.81.
+var newerLabs = []lab{
+	{
+		name: "FRR",
+		topo: `name: frr
+topology:
+  defaults: {kind: frr, image: "frr:10"}
+  nodes:
+    a: {sysctls: {net.ipv4.ip_forward: 0}}
+    b: {daemons: [bgpd, zebra]}
+    c: {extras: {frr: {daemons: [bgpd, zebra]}}}
+    d: {daemons: [bgpd], extras: {frr: {daemons: [ospfd]}}}
+    e: {kind: frrouting, startup-config: frr.conf, enforce-startup-config: true}
+    f: {suppress-startup-config: true}
+  links:
+    - endpoints: ["a:eth1", "b:eth1"]
+`,
+		files: map[string]string{"frr.conf": "hostname {{ .ShortName }}\n"},
+		says: []string{
+			`warning: extras.frr.daemons is the old form of daemons, which containerlab 0.81 rejects [field-deprecated]`,
+			`warning: extras.frr.daemons has no effect, since daemons is set, which replaces it [field-deprecated]`,
+		},
+		look: func(t *testing.T, r *result) {
+			for node, want := range map[string]string{"a": "frr defaults traditional\nlog stdout\n!\n!\n", "e": "hostname e\n"} {
+				if got := string(r.file(t, node, "config/frr.conf").Content); got != want {
+					t.Errorf("%s: frr.conf is\n%s", node, got)
+				}
+			}
+			if !r.file(t, "a", "config/frr.conf").Seed || r.file(t, "e", "config/frr.conf").Seed {
+				t.Error("a saved configuration must win unless the startup-config is enforced")
+			}
+			if slices.ContainsFunc(r.plan(t, "f").Files, func(f plan.File) bool { return f.Path == "config/frr.conf" }) {
+				t.Error("f: a configuration is generated although it is suppressed")
+			}
+			for node, want := range map[string]string{"a": "all", "b": "bgpd", "c": "bgpd", "d": "bgpd"} {
+				text := string(r.file(t, node, "config/daemons").Content)
+				if got := running(text); got != want || !strings.Contains(text, `bgpd_options="-A 127.0.0.1"`) || !strings.Contains(text, "vtysh_enable=yes") {
+					t.Errorf("%s: the daemons %s start, want %s\n%s", node, got, want, text)
+				}
+			}
+			if got := string(r.file(t, "a", "config/vtysh.conf").Content); got != "service integrated-vtysh-config\n" {
+				t.Errorf("vtysh.conf is %q", got)
+			}
+			c := r.plan(t, "a").Containers[0]
+			if want := map[string]string{"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}; !maps.Equal(c.Sysctls, want) || !c.Privileged {
+				t.Errorf("sysctls %v, privileged %t", c.Sysctls, c.Privileged)
+			}
+		},
+	},
+	{
+		name: "FRR: a daemon that does not exist",
+		topo: `name: frr
+topology:
+  nodes:
+    a: {kind: frr, image: "frr:10", daemons: [bgpx]}
+`,
+		says: []string{`error: daemons must be a list of bgpd, ospfd, ospf6d, ripd, ripngd, isisd, pimd, pim6d, ldpd, nhrpd, eigrpd, babeld, sharpd, pbrd, bfdd, fabricd, vrrpd, pathd, zebra, staticd, mgmtd, watchfrr, not the text "bgpx" [bad-value]`},
+	},
+	{
+		name: "IOL: application ids",
+		topo: `name: pids
+topology:
+  defaults: {kind: cisco_iol, image: "iol:17"}
+  kinds:
+    cisco_iol: {pid-offset: 64}
+  nodes:
+    a: {}
+    b: {}
+    c: {env: {IOL_PID: "9"}}
+`,
+		look: func(t *testing.T, r *result) {
+			for _, node := range []string{"a", "b", "c"} {
+				netmap := string(r.file(t, node, "NETMAP").Content)
+				id, _, _ := strings.Cut(netmap, ":")
+				if n, err := strconv.Atoi(id); err != nil || n <= 64 {
+					t.Errorf("%s: NETMAP %q has no offset", node, netmap)
+				} else {
+					r.file(t, node, fmt.Sprintf("nvram_%05d", n))
+				}
+				want := id
+				if node == "c" {
+					want = "9"
+				}
+				if got := env(r, t, node)["IOL_PID"]; got != want {
+					t.Errorf("%s: IOL_PID %s, want %s", node, got, want)
+				}
+			}
+		},
+	},
+	{
+		name: "IOL: another management port",
+		topo: `name: ports
+topology:
+  defaults: {kind: cisco_iol, image: "iol:17"}
+  nodes:
+    a: {mgmt-intf: Ethernet1/0}
+    b: {mgmt-intf: e0/1, env: {CLAB_IOL_NUM_SLOTS: "4"}}
+  links:
+    - endpoints: ["a:Ethernet0/0", "b:e0/0"]
+    - endpoints: ["a:e0/1", "b:e2/0"]
+`,
+		look: func(t *testing.T, r *result) {
+			for node, want := range map[string]string{"a": "eth4 eth1 2", "b": "eth1 eth8 4"} {
+				p := r.plan(t, node)
+				if got := fmt.Sprintf("%s %s %s", p.Interfaces[0].Name, p.Interfaces[1].Name, env(r, t, node)["CLAB_IOL_NUM_SLOTS"]); got != want {
+					t.Errorf("%s: interfaces and slots are %s, want %s", node, got, want)
+				}
+			}
+			if got := string(r.file(t, "a", "NETMAP").Content); got != strings.ReplaceAll("N:1/0 513:1/0\nN:0/0 513:0/0\nN:0/1 513:0/1\n", "N", env(r, t, "a")["IOL_PID"]) {
+				t.Errorf("NETMAP is\n%s", got)
+			}
+			if got := string(r.file(t, "a", "iouyap.ini").Content); !strings.HasSuffix(got, "[513:1/0]\neth_dev = eth0\n[513:0/0]\neth_dev = eth4\n[513:0/1]\neth_dev = eth1\n") {
+				t.Errorf("iouyap.ini is\n%s", got)
+			}
+			if got := string(r.file(t, "a", "boot_config.txt").Content); !strings.Contains(got, "interface Ethernet1/0\n description management") || strings.Count(got, "interface Ethernet0/0\n") != 1 {
+				t.Errorf("the configuration is\n%s", got)
+			}
+		},
+	},
+	{
+		name: "IOL: management ports that do not exist",
+		topo: `name: ports
+topology:
+  defaults: {kind: cisco_iol, image: "iol:17"}
+  nodes:
+    a: {mgmt-intf: Ethernet1/4}
+    b: {mgmt-intf: Ethernet1/0}
+    c: {}
+  links:
+    - endpoints: ["b:e1/0", "c:e0/1"]
+`,
+		says: []string{
+			`error: mgmt-intf must be text like Ethernet1/0, not the text "Ethernet1/4" [bad-value]`,
+			`error: node "b": cisco_iol has no interface "e1/0": it is the management interface; allowed are Ethernet<slot>/<port> or e<slot>/<port>, slot 0 to 9, port 0 to 3 but the management port (0/0, or mgmt-intf), or ethX [interface-name]`,
+		},
+	},
+	{
+		name: "IOL: configurations of the first start",
+		topo: `name: boot
+topology:
+  defaults: {kind: cisco_iol, image: "iol:17"}
+  nodes:
+    a: {bootstrap-config: none, startup-config: x.partial.cfg}
+    b: {bootstrap-config: None}
+    c: {bootstrap-config: base.cfg, startup-config: x.partial.cfg}
+    d: {bootstrap-config: base.cfg, startup-config: whole.cfg}
+    e: {startup-config: y.partial.cfg}
+`,
+		files: map[string]string{
+			"x.partial.cfg": "router ospf 1\n", "y.partial.cfg": "router ospf 1\n router-id {{ .MgmtIPv4Addr }}\n",
+			"base.cfg": "hostname {{ .Hostname }}\n{{ .PartialCfg }}end\n", "whole.cfg": "hostname whole\n",
+		},
+		look: func(t *testing.T, r *result) {
+			for node, want := range map[string]string{
+				"b": "\n", "c": "hostname c\nrouter ospf 1\nend\n",
+			} {
+				if got := string(r.file(t, node, "boot_config.txt").Content); got != want {
+					t.Errorf("%s: the configuration is %q, want %q", node, got, want)
+				}
+			}
+			for node, want := range map[string]string{"a": "x.partial.cfg", "d": "whole.cfg"} {
+				if f := r.file(t, node, "boot_config.txt"); f.Ref == nil || f.Ref.Origin != want {
+					t.Errorf("%s: the configuration is %q, want the file %s", node, f.Content, want)
+				}
+			}
+			if got := string(r.file(t, "e", "boot_config.txt").Content); !strings.Contains(got, "router ospf 1\n router-id 172.20.20.") {
+				t.Errorf("e: the configuration is %q", got)
+			}
+		},
+	},
+	{
+		name: "IOL: a bootstrap-config that does not exist",
+		topo: `name: boot
+topology:
+  nodes:
+    a: {kind: cisco_iol, image: "iol:17", bootstrap-config: nowhere.cfg}
+`,
+		says: []string{`error: bootstrap-config "nowhere.cfg" does not exist [file-missing]`},
+	},
+	{
+		name: "IOL: switches by their image",
+		topo: `name: layers
+topology:
+  defaults: {kind: cisco_iol}
+  nodes:
+    a: {image: "registry/cisco_IOL-L2:17"}
+    b: {image: "cl2.example.com/cisco_iol:1"}
+    c: {image: "registry/cisco_iol-l2:17", type: iol}
+`,
+		look: func(t *testing.T, r *result) {
+			for node, want := range map[string]bool{"a": true, "b": false, "c": false} {
+				if got := strings.Contains(string(r.file(t, node, "boot_config.txt").Content), "no switchport"); got != want {
+					t.Errorf("%s is a switch: %t, want %t", node, got, want)
+				}
+			}
+		},
+	},
+	{
+		name: "Fortinet: licence, processors and memory",
+		topo: `name: forti
+topology:
+  defaults: {kind: fortinet_fortiproxy, image: "f:1"}
+  nodes:
+    a: {license: lic, cpu: 4, memory: 4GB}
+    b: {memory: 4GiB, cpu: 1.5, env: {QEMU_SMP: "8"}}
+    c: {kind: fortinet_fortigate, license: lic}
+  links:
+    - endpoints: ["a:port2", "b:port3"]
+`,
+		files: map[string]string{"lic": "a licence\n"},
+		look: func(t *testing.T, r *result) {
+			for node, want := range map[string]string{"a": "4 3815", "b": "8 4096", "c": "2 2048"} {
+				e := env(r, t, node)
+				if got := e["QEMU_SMP"] + " " + e["QEMU_MEMORY"]; got != want {
+					t.Errorf("%s: QEMU has %s, want %s", node, got, want)
+				}
+			}
+			for _, node := range []string{"a", "c"} {
+				if !r.file(t, node, "tftpboot/appliance.lic").Secret || !mounts(r, t, node, "/tftpboot") {
+					t.Errorf("%s: the licence is not a Secret at /tftpboot", node)
+				}
+			}
+			if mounts(r, t, "b", "/tftpboot") {
+				t.Error("b: a folder for the licence without one")
+			}
+			if got := r.plan(t, "a").Interfaces[0].Name; got != "eth1" {
+				t.Errorf("port2 is %s", got)
+			}
+		},
+	},
+	{
+		name: "Catalyst 8000V: zero-touch provisioning, and the first port",
+		topo: `name: c8000v
+topology:
+  defaults: {kind: cisco_c8000v, image: "c:1"}
+  nodes:
+    a: {type: ztp}
+    b: {type: ztp, startup-config: cfg, suppress-startup-config: true}
+    c: {network-mode: none}
+    d: {}
+    e: {kind: dell_ftosv}
+  links:
+    - endpoints: ["c:Gi1", "d:Gi2"]
+    - endpoints: ["e:1/1/3", "d:Gi3"]
+    - endpoints: ["e:ethernet1/1/1", "d:Gi4"]
+    - endpoints: ["e:ethernet 1/1/2", "d:Gi5"]
+`,
+		files: map[string]string{"cfg": "hostname x\n"},
+		look: func(t *testing.T, r *result) {
+			for _, node := range []string{"a", "b"} {
+				if got := env(r, t, node)["MODE"]; got != "ztp" {
+					t.Errorf("%s: MODE is %q", node, got)
+				}
+			}
+			for node, want := range map[string]string{"c": "eth1", "d": "eth1 eth2 eth3 eth4", "e": "eth3 eth1 eth2"} {
+				var got []string
+				for _, i := range r.plan(t, node).Interfaces {
+					got = append(got, i.Name)
+				}
+				if strings.Join(got, " ") != want {
+					t.Errorf("%s: interfaces %v, want %s", node, got, want)
+				}
+			}
+		},
+	},
+	{
+		name: "Catalyst 8000V: zero-touch provisioning with a startup-config",
+		topo: `name: c8000v
+topology:
+  defaults: {kind: cisco_c8000v, image: "c:1"}
+  nodes:
+    a: {type: ztp, startup-config: cfg}
+`,
+		files: map[string]string{"cfg": "hostname x\n"},
+		says:  []string{`error: node "a": type ztp of kind cisco_c8000v takes no startup-config [startup-config-conflict]`},
+	},
+	{
+		name: "Catalyst 8000V: the port of the management interface",
+		topo: `name: c8000v
+topology:
+  defaults: {kind: cisco_c8000v, image: "c:1"}
+  nodes:
+    a: {}
+    b: {}
+  links:
+    - endpoints: ["b:Gi1", "a:Gi2"]
+`,
+		says: []string{
+			`error: node "b": cisco_c8000v has no interface "Gi1": the first data port is number 2; allowed are GiX or GigabitEthernetX, X from 2 on (from 1 on with network-mode none), or ethX, X from 1 on [interface-name]`,
+		},
+	},
+	{
+		name: "SONiC: ports without ARP and IPv6 of Linux",
+		topo: `name: sonic
+topology:
+  nodes:
+    a: {kind: sonic-vs, image: "s:1"}
+`,
+		look: func(t *testing.T, r *result) {
+			if said := text(r.plan(t, "a")); !strings.Contains(said, "arp off") || !strings.Contains(said, "disable_ipv6") {
+				t.Errorf("the steps are\n%s", said)
+			}
+		},
+	},
+}
+
+// running are the daemons that a file of FRR starts, "all" for all of them.
+func running(daemons string) string {
+	var yes []string
+	all := true
+	for line := range strings.Lines(daemons) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch {
+		case name == "vtysh_enable":
+		case value == "yes":
+			yes = append(yes, name)
+		case value == "no":
+			all = false
+		}
+	}
+	if all && len(yes) == 18 {
+		return "all"
+	}
+	return strings.Join(yes, " ")
+}
+
+// env is the environment of a node's first container.
+func env(r *result, t *testing.T, node string) map[string]string {
+	t.Helper()
+	return r.plan(t, node).Containers[0].Env
+}
+
+func mounts(r *result, t *testing.T, node, target string) bool {
+	t.Helper()
+	return slices.ContainsFunc(r.plan(t, node).Containers[0].Mounts, func(m plan.Mount) bool { return m.Target == target })
+}

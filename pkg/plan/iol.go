@@ -1,0 +1,37 @@
+package plan
+
+import (
+	"strconv"
+
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+)
+
+// iolPorts is how many ports a slot of IOL has.
+const iolPorts = 4
+
+// iolPrepare settles the management port. Where it is not the first, the launcher
+// is told how many slots are in use.
+func iolPrepare(d *draft) {
+	x, mgmt := d.data, kinds.ManagementPort(d.node, iolPorts)
+	x.MgmtSlot, x.MgmtPort = mgmt/iolPorts, mgmt%iolPorts
+	if mgmt == 0 {
+		return
+	}
+	highest := mgmt
+	for _, e := range d.node.Endpoints {
+		highest = max(highest, firstNumber(e.Interface))
+	}
+	if _, ok := x.Env["CLAB_IOL_NUM_SLOTS"]; !ok {
+		x.Env["CLAB_IOL_NUM_SLOTS"] = strconv.Itoa(highest/iolPorts + 1)
+	}
+}
+
+// aroundManagement gives the first port to the interface whose own port is the
+// management interface.
+func (x *NodeData) aroundManagement() {
+	for i := range x.endpoints {
+		if e := &x.endpoints[i]; e.Slot == x.MgmtSlot && e.Port == x.MgmtPort {
+			e.Slot, e.Port = 0, 0
+		}
+	}
+}
