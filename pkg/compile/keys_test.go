@@ -123,6 +123,40 @@ topology:
 			`2:8 warning: network is ignored: a cluster has no such network; the management network belongs to the lab [field-ignored]`,
 			`7:19 error: mgmt-net "other" of node "b" is not the lab's management network, which is "lab" [mgmt-network]`,
 		}},
+		{"two management networks", `name: t
+mgmt:
+  - {network: a}
+  - {network: b}
+topology:
+  defaults: {kind: linux, image: i}
+  groups:
+    g: {mgmt-net: b}
+  nodes:
+    a: {group: g}
+    b: {mgmt-net: a}
+`, []string{
+			`3:6 warning: network is ignored (and in 1 more place): a cluster has no such network; the management network belongs to the lab [field-ignored]`,
+			`4:5 error: the lab has 2 management networks, and a Pod has one management interface [mgmt-network]`,
+		}},
+		{"a management network without a name", `name: t
+mgmt: [{ipv4-subnet: 10.0.0.0/24}]
+topology: {nodes: {a: {kind: linux, image: i}}}
+`, []string{`2:8 error: mgmt[0] has no network [missing-field]`}},
+		{"what only a container engine has", `name: t
+mgmt:
+  - {network: m, driver: macvlan, macvlan-parent: ens5, ipam: {provider: runtime}, tailscale: {auth-mode: sso}}
+topology: {nodes: {a: {kind: linux, image: i, mgmt-net: m, ports: [8022:22/ts, "1.2.3.4:1:2/ts"]}}}
+`, []string{
+			`3:6 warning: network is ignored: a cluster has no such network; the management network belongs to the lab [field-ignored]`,
+			`3:18 warning: driver is ignored: a cluster has no such driver; the lab has a management network of its own [field-ignored]`,
+			`3:35 warning: macvlan-parent is ignored: the management network is not connected to an interface of the worker [field-ignored]`,
+			`3:57 warning: ipam is ignored: c9s allocates them: the same topology always has the same addresses [field-ignored]`,
+			`3:64 warning: provider is ignored: c9s allocates the addresses [field-ignored]`,
+			`3:84 warning: tailscale is ignored: c9s starts no proxies; use ` + "`c9s exec`" + `, Services, or Tailscale's operator for Kubernetes [field-ignored]`,
+			`3:96 warning: auth-mode is ignored: c9s starts no proxies [field-ignored]`,
+			`4:68 warning: port 8022:22/ts is ignored: c9s starts no Tailscale proxy [field-ignored]`,
+			`4:80 error: port "1.2.3.4:1:2/ts" of the Tailscale proxy is not LISTEN:PORT/ts [bad-port]`,
+		}},
 		{"former variables", `name: t
 topology:
   defaults: {kind: nokia_srsim, image: i, license: l}

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/alloc"
@@ -28,6 +29,7 @@ func (c *compiler) compileMgmt() {
 	if m == nil {
 		m = &topology.Mgmt{}
 	}
+	c.checkNetworks(m)
 	v4, v6 := m.IPv4Subnet, m.IPv6Subnet
 	for _, old := range []struct {
 		from topology.Str
@@ -59,6 +61,38 @@ func (c *compiler) compileMgmt() {
 	}
 	c.lab.Mgmt.IPv4 = c.mgmtFamily(v4, m.IPv4Gateway, m.IPv4Range, c.defaultSubnet(v4, defaultIPv4, 24, 16))
 	c.lab.Mgmt.IPv6 = c.mgmtFamily(v6, m.IPv6Gateway, m.IPv6Range, c.defaultSubnet(v6, defaultIPv6, 64, 48))
+}
+
+// hasNetwork reports whether the lab has a management network of that name.
+func (c *compiler) hasNetwork(name string) bool {
+	return name == c.lab.Mgmt.Network || c.f.Mgmt != nil &&
+		slices.ContainsFunc(c.f.Mgmt.Others, func(m topology.Mgmt) bool { return m.Network.Value == name })
+}
+
+// checkNetworks rejects a second management network, and values that containerlab
+// does not accept.
+func (c *compiler) checkNetworks(m *topology.Mgmt) {
+	if len(m.Others) > 0 {
+		c.diags.Errorf(CodeMgmtNetwork, m.Others[0].Pos, "keep one network under mgmt, and connect nodes to the others by links to a bridge",
+			"the lab has %s, and a Pod has one management interface", diag.Count(len(m.Others)+1, "management network"))
+	}
+	if m.MacvlanMode.IsSet() || m.MacvlanParent.IsSet() || m.MacvlanAux.Set {
+		if m.Driver.Value != "macvlan" {
+			c.diags.Errorf(topology.CodeBadValue, m.Pos, "write driver: macvlan, or remove the options", "the management network has options of macvlan and another driver")
+		}
+	}
+	for _, v := range []struct {
+		s       topology.Str
+		name    string
+		allowed []string
+	}{
+		{m.Driver, "driver", []string{"bridge", "macvlan"}},
+		{m.MacvlanMode, "macvlan-mode", []string{"bridge", "private", "vepa", "passthru"}},
+	} {
+		if v.s.IsSet() && !slices.Contains(v.allowed, v.s.Value) {
+			c.diags.Errorf(topology.CodeBadValue, v.s.Pos, "use one of "+strings.Join(v.allowed, ", "), "%s %q of the management network does not exist", v.name, v.s.Value)
+		}
+	}
 }
 
 // defaultSubnet is the subnet of a family for which the file has none: the
@@ -266,7 +300,7 @@ func (c *compiler) compileMgmtAddresses(n *node) {
 			c.diags.Warnf(CodeFieldIgnored, d.Aliases.Pos, "write them on the node itself", "aliases outside a node have no effect, as in containerlab")
 		}
 	}
-	if s := n.res.str(func(d *topology.NodeDef) topology.Str { return d.MgmtNet }); s.IsSet() && s.Value != c.lab.Mgmt.Network && c.keys.first(s.Pos) {
+	if s := n.res.str(func(d *topology.NodeDef) topology.Str { return d.MgmtNet }); s.IsSet() && !c.hasNetwork(s.Value) && c.keys.first(s.Pos) {
 		c.diags.Errorf(CodeMgmtNetwork, s.Pos, "write "+c.lab.Mgmt.Network+", or remove mgmt-net",
 			"mgmt-net %q of node %q is not the lab's management network, which is %q", s.Value, n.Name, c.lab.Mgmt.Network)
 	}

@@ -303,6 +303,9 @@ func (c *compiler) compileExec(n *node) {
 // compilePorts reads the ports of the first level that has any.
 func (c *compiler) compilePorts(n *node) {
 	for _, s := range n.res.firstList(func(d *topology.NodeDef) topology.List { return d.Ports }) {
+		if c.tailscalePort(s) {
+			continue
+		}
 		ports, err := lab.ParsePort(s.Value)
 		if err != nil {
 			c.diags.Errorf(CodeBadPort, s.Pos, "use Docker's syntax: 80, 8080:80, 127.0.0.1:8080:80/tcp, 5000-5010:5000-5010", "port %q: %v", s.Value, err)
@@ -318,4 +321,21 @@ func (c *compiler) compilePorts(n *node) {
 			}
 		}
 	}
+}
+
+// tailscalePorts are what a port of the Tailscale proxy may look like.
+var tailscalePorts = regexp.MustCompile(`(?i)^([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?:([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?/ts$`)
+
+// tailscalePort reports whether a port is for the Tailscale proxy. c9s has no such
+// proxy and does not publish the port.
+func (c *compiler) tailscalePort(s topology.Str) bool {
+	if !strings.HasSuffix(strings.ToLower(s.Value), "/ts") {
+		return false
+	}
+	if !tailscalePorts.MatchString(s.Value) {
+		c.diags.Errorf(CodeBadPort, s.Pos, "write 8022:22/ts", "port %q of the Tailscale proxy is not LISTEN:PORT/ts", s.Value)
+		return true
+	}
+	c.diags.Warnf(CodeFieldIgnored, s.Pos, "use `c9s exec`, or publish the port without /ts", "port %s is ignored: c9s starts no Tailscale proxy", s.Value)
+	return true
 }

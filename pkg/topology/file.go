@@ -48,6 +48,30 @@ type Mgmt struct {
 	DriverOpts     Map  `yaml:"driver-opts"`
 	OldIPv4Subnet  Str  `yaml:"ipv4_subnet"`
 	OldIPv6Subnet  Str  `yaml:"ipv6_subnet"`
+
+	Driver        Str        `yaml:"driver"`
+	MacvlanParent Str        `yaml:"macvlan-parent"`
+	MacvlanMode   Str        `yaml:"macvlan-mode"`
+	MacvlanAux    Bool       `yaml:"macvlan-aux"`
+	IPAM          *IPAM      `yaml:"ipam"`
+	Tailscale     *Tailscale `yaml:"tailscale"`
+
+	// Others are the networks after the first, where the file has a list of them.
+	Others []Mgmt
+}
+
+// IPAM is mgmt.ipam.
+type IPAM struct {
+	Pos      diag.Pos
+	Provider Str  `yaml:"provider"`
+	DAD      Bool `yaml:"dad"`
+}
+
+// Tailscale is mgmt.tailscale.
+type Tailscale struct {
+	Pos      diag.Pos
+	AuthKey  Str `yaml:"auth-key"`
+	AuthMode Str `yaml:"auth-mode"`
 }
 
 // Settings is the settings block.

@@ -184,6 +184,35 @@ func (l *Defs) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	}
 }
 
+// DecodeYAML reads one management network, or a list of at least one, each with its
+// name.
+func (m *Mgmt) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
+	if n.Kind != yaml.SequenceNode {
+		d.DecodeStruct(n, m, path, nil)
+		return
+	}
+	if len(n.Content) == 0 {
+		d.Errorf(CodeMissingField, n, "list a network, or remove mgmt", "mgmt is an empty list")
+		return
+	}
+	*m = Mgmt{}
+	for i, item := range n.Content {
+		if item = d.Deref(item); item == nil {
+			return
+		}
+		var entry Mgmt
+		d.DecodeStruct(item, &entry, path+"[]", nil)
+		if item.Kind == yaml.MappingNode && !entry.Network.IsSet() {
+			d.Errorf(CodeMissingField, item, "add network: with a name", "mgmt[%d] has no network", i)
+		}
+		if i == 0 {
+			*m = entry
+		} else {
+			m.Others = append(m.Others, entry)
+		}
+	}
+}
+
 func (c *ComponentList) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.SequenceNode {
 		d.WrongType(n, path, strictyaml.WantList)

@@ -37,6 +37,16 @@ type Field struct {
 // since are the releases of containerlab that brought the fields which 0.79 does
 // not have.
 var since = map[string]string{
+	"mgmt.driver":                "0.80",
+	"mgmt.macvlan-parent":        "0.80",
+	"mgmt.macvlan-mode":          "0.80",
+	"mgmt.macvlan-aux":           "0.80",
+	"mgmt.ipam":                  "0.80",
+	"mgmt.ipam.provider":         "0.80",
+	"mgmt.ipam.dad":              "0.80",
+	"mgmt.tailscale":             "0.80",
+	"mgmt.tailscale.auth-key":    "0.80",
+	"mgmt.tailscale.auth-mode":   "0.80",
 	"node.mgmt-net":              "0.80",
 	"node.components[].cpu":      "0.80",
 	"node.components[].ram":      "0.80",
@@ -60,6 +70,8 @@ type Use struct {
 var prefixes = map[reflect.Type]string{
 	reflect.TypeFor[File]():                 "",
 	reflect.TypeFor[Mgmt]():                 "mgmt.",
+	reflect.TypeFor[IPAM]():                 "mgmt.ipam.",
+	reflect.TypeFor[Tailscale]():            "mgmt.tailscale.",
 	reflect.TypeFor[Settings]():             "settings.",
 	reflect.TypeFor[CertificateAuthority](): "settings.certificate-authority.",
 	reflect.TypeFor[Topology]():             "topology.",

@@ -14,6 +14,8 @@ const containerlabKeys = `
 name prefix debug mgmt settings topology
 mgmt.network mgmt.bridge mgmt.ipv4-subnet mgmt.ipv4-gw mgmt.ipv4-range mgmt.ipv6-subnet mgmt.ipv6-gw mgmt.ipv6-range
 mgmt.mtu mgmt.external-access mgmt.skip-when-unused mgmt.driver-opts mgmt.ipv4_subnet mgmt.ipv6_subnet
+mgmt.driver mgmt.macvlan-parent mgmt.macvlan-mode mgmt.macvlan-aux mgmt.ipam mgmt.ipam.provider mgmt.ipam.dad
+mgmt.tailscale mgmt.tailscale.auth-key mgmt.tailscale.auth-mode
 settings.certificate-authority settings.certificate-authority.cert settings.certificate-authority.key
 settings.certificate-authority.key-size settings.certificate-authority.validity-duration
 topology.defaults topology.kinds topology.groups topology.nodes topology.links
