@@ -64,7 +64,7 @@ func kindLabs(dir string) ([]*lab.Lab, error) {
 	}
 	var out []*lab.Lab
 	for _, k := range kinds.Builtin().All() {
-		if k.Refused != "" {
+		if k.Refused != "" || k.Since != "" { // newer kinds are the catalogue's alone
 			continue
 		}
 		tags := releases[k.Name]
