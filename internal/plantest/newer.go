@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -300,6 +302,86 @@ topology:
 `,
 		says: []string{
 			`error: node "b": cisco_c8000v has no interface "Gi1": the first data port is number 2; allowed are GiX or GigabitEthernetX, X from 2 on (from 1 on with network-mode none), or ethX, X from 1 on [interface-name]`,
+		},
+	},
+	{
+		name: "SR Linux: modular chassis",
+		topo: `name: chassis
+topology:
+  defaults: {kind: nokia_srlinux, image: "srl:25.7.1"}
+  nodes:
+    a: {type: ixr-10e, components: [{slot: 1, type: imm3-36-800g-osfp}]}
+    b: {type: ixr-18e-gen3-sync}
+    c: {type: ixr6e}
+    d: {type: ixr18e}
+    e: {type: ixr-6e, components: [{type: imm60-100g-qsfp28}], env: {SRL_CHASSIS_MODE: MINE}}
+    f: {type: ixr-10e}
+    g: {type: ixr-10e, components: [{slot: 10, type: imm36-400g-qsfpdd}, {slot: 2, type: imm60-100g-qsfp28}]}
+    h: {}
+`,
+		says: []string{`warning: node "g": SR Linux in a container may not bring up more than one card [kind-incomplete]`},
+		look: func(t *testing.T, r *result) {
+			for node, want := range map[string]string{
+				"a": "69,184 1:53,14 GEN3_ONLY", "b": "70,25 1:46,11 GEN3_ONLY", "c": "68,184 1:182,199 GEN2CP_ONLY",
+				"d": "70,184 1:33,13 GEN3_ONLY", "e": "68,184 1:183,219 MINE", "f": "69,184 1:182,199 GEN2CP_ONLY",
+				"g": "69,184 2:183,219 10:182,199 GEN2CP_ONLY", "h": "72,187 1:187,208 ",
+			} {
+				var topo struct {
+					Chassis struct {
+						Type int `yaml:"chassis_type"`
+						CPM  int `yaml:"cpm_card_type"`
+					} `yaml:"chassis_configuration"`
+					Slots yaml.Node `yaml:"slot_configuration"`
+				}
+				if err := yaml.Unmarshal(r.file(t, node, "topology.yml").Content, &topo); err != nil {
+					t.Errorf("%s: %v", node, err)
+				}
+				got := fmt.Sprintf("%d,%d ", topo.Chassis.Type, topo.Chassis.CPM)
+				for i := 0; i+1 < len(topo.Slots.Content); i += 2 {
+					var card struct {
+						Card int `yaml:"card_type"`
+						MDA  int `yaml:"mda_type"`
+					}
+					if err := topo.Slots.Content[i+1].Decode(&card); err != nil {
+						t.Errorf("%s: %v", node, err)
+					}
+					got += fmt.Sprintf("%s:%d,%d ", topo.Slots.Content[i].Value, card.Card, card.MDA)
+				}
+				if got += env(r, t, node)["SRL_CHASSIS_MODE"]; got != want {
+					t.Errorf("%s: the chassis is %q, want %q", node, got, want)
+				}
+			}
+		},
+	},
+	{
+		name: "SR Linux: cards that do not fit",
+		topo: `name: chassis
+topology:
+  defaults: {kind: nokia_srlinux, image: "srl:25.7.1"}
+  nodes:
+    a: {type: ixr-d2l, components: [{slot: 1, type: imm36-400g-qsfpdd}]}
+    b: {type: ixr-6e, components: [{slot: 1, type: imm36-400g-qsfpdd}, {slot: 2, type: imm3-36-800g-osfp}]}
+    c: {type: ixr-6e, components: [{slot: 1, type: nothing}]}
+`,
+		says: []string{
+			`error: node "a": type ixr-d2l of kind nokia_srlinux is not modular [components]`,
+			`error: node "b": the cards imm36-400g-qsfpdd and imm3-36-800g-osfp do not fit in one chassis [components]`,
+			`error: node "c": type ixr-6e has no card "nothing" [components]`,
+		},
+	},
+	{
+		name: "SR Linux: a port with a leading zero",
+		topo: `name: chassis
+topology:
+  defaults: {kind: nokia_srlinux, image: "srl:25.7.1"}
+  nodes:
+    a: {}
+    b: {}
+  links:
+    - endpoints: ["a:e1-1", "b:e1-01"]
+`,
+		says: []string{
+			`error: interface "e1-01" of node "b" (nokia_srlinux): not a name that this kind has [interface-name]`,
 		},
 	},
 	{

@@ -123,6 +123,9 @@ topology:
 			`2:8 warning: network is ignored: a cluster has no such network; the management network belongs to the lab [field-ignored]`,
 			`7:19 error: mgmt-net "other" of node "b" is not the lab's management network, which is "lab" [mgmt-network]`,
 		}},
+		{"a card without a slot beside one in slot 1", `name: t
+topology: {nodes: {a: {kind: srl, image: i, components: [{slot: 1, type: x}, {type: y}]}}}
+`, []string{`2:78 error: slot "" of node "a" is used twice (also at t.clab.yml:2:58) [components]`}},
 		{"two management networks", `name: t
 mgmt:
   - {network: a}

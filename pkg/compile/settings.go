@@ -338,6 +338,9 @@ func (c *compiler) compileComponents(n *node) {
 	slots := map[string]diag.Pos{}
 	for _, comp := range list.Items {
 		slot := strings.ToUpper(strings.TrimSpace(comp.Slot.Value))
+		if slot == "" && n.Kind == "nokia_srlinux" {
+			slot = "1"
+		}
 		if slot == "" && len(list.Items) > 1 {
 			c.diags.Errorf(kinds.CodeComponents, comp.Pos, "give each card a slot: A, B, or a number", "a card of node %q has no slot", n.Name)
 			continue

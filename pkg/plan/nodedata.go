@@ -80,6 +80,8 @@ type NodeData struct {
 	// CertificateIssue is set if the lab's CA issues a certificate to the node.
 	CertificateIssue bool
 
+	// SRLCards are the slots of an SR Linux chassis.
+	SRLCards []SRLCard
 	// MgmtSlot and MgmtPort are those of the management port of an IOL.
 	MgmtSlot, MgmtPort int
 

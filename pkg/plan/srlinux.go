@@ -2,12 +2,13 @@ package plan
 
 import "strings"
 
-// srlinuxPrepare boots the 6e and 10e chassis with second-generation cards, as
-// containerlab does, unless the user chooses.
+// srlinuxPrepare fills the slots of the chassis, and boots a modular one in the mode
+// of its cards unless the user chooses.
 func srlinuxPrepare(d *draft) {
+	d.srlComponents()
 	x := d.data
-	if (x.NodeType == "ixr-6e" || x.NodeType == "ixr-10e") && x.Env["SRL_CHASSIS_MODE"] == "" {
-		x.Env["SRL_CHASSIS_MODE"] = "GEN2CP_ONLY"
+	if mode := x.TypeData["mode"]; mode != "" && x.Env["SRL_CHASSIS_MODE"] == "" {
+		x.Env["SRL_CHASSIS_MODE"] = mode
 	}
 }
 
