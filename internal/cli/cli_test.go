@@ -482,8 +482,8 @@ func TestKindsExplainAndVersion(t *testing.T) {
 	}
 	var kinds []struct{ Name string }
 	stdout, _, _ = run(t, "kinds", "-o", "json")
-	if err := json.Unmarshal([]byte(stdout), &kinds); err != nil || len(kinds) != 61 {
-		t.Errorf("kinds -o json: %v, %d kinds, want 61", err, len(kinds))
+	if err := json.Unmarshal([]byte(stdout), &kinds); err != nil || len(kinds) != 63 {
+		t.Errorf("kinds -o json: %v, %d kinds, want 63", err, len(kinds))
 	}
 	stdout, _, _ = run(t, "explain", "topology.nodes.r1.binds")
 	for _, want := range []string{"FIELD:        node.binds", "TREATMENT:    supported", "EXAMPLE:"} {
