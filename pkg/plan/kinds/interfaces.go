@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -199,7 +200,7 @@ func (m *mapper) number(groups []string, n *lab.Node) (string, error) {
 // mgmt-intf names ("Ethernet1/0"), 0 for the first.
 func ManagementPort(n *lab.Node, slotPorts int) int {
 	name, _ := n.Keys["mgmt-intf"].(string)
-	slot, port, _ := strings.Cut(strings.TrimLeft(name, "Ethernet"), "/")
+	slot, port, _ := strings.Cut(strings.TrimLeftFunc(name, unicode.IsLetter), "/")
 	s, _ := strconv.Atoi(slot)
 	p, _ := strconv.Atoi(port)
 	return s*slotPorts + p
