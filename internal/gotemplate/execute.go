@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 )
@@ -61,10 +62,21 @@ func within[T any](ctx context.Context, limit time.Duration, f func(context.Cont
 // Inline executes a template until it is done or has written MaxText bytes, or it writes
 // after ctx has ended. Call it Within.
 func Inline(ctx context.Context, tmpl *template.Template, data any) ([]byte, error) {
-	out := &limitedBuffer{ctx: ctx}
+	out := buffers.Get().(*limitedBuffer)
+	out.ctx = ctx
+	out.text.Reset()
 	err := tmpl.Execute(out, data)
-	return out.text.Bytes(), err
+	text := bytes.Clone(out.text.Bytes())
+	if out.ctx = nil; out.text.Cap() <= maxKept {
+		buffers.Put(out)
+	}
+	return text, err
 }
+
+// buffers are kept for the next template unless they have grown to more than maxKept bytes.
+var buffers = sync.Pool{New: func() any { return new(limitedBuffer) }}
+
+const maxKept = 1 << 20
 
 // limitedBuffer rejects to grow past MaxText, and to continue after ctx.
 type limitedBuffer struct {
