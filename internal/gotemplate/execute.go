@@ -66,7 +66,7 @@ func Inline(ctx context.Context, tmpl *template.Template, data any) ([]byte, err
 	out.ctx = ctx
 	out.text.Reset()
 	err := tmpl.Execute(out, data)
-	text := bytes.Clone(out.text.Bytes())
+	text := append([]byte(nil), out.text.Bytes()...) // nil if nothing was written
 	if out.ctx = nil; out.text.Cap() <= maxKept {
 		buffers.Put(out)
 	}

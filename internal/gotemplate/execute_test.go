@@ -32,6 +32,16 @@ func TestLoopsEnd(t *testing.T) {
 	}
 }
 
+// TestNothingWritten: the result does not depend on whether a buffer was used before.
+func TestNothingWritten(t *testing.T) {
+	empty := template.Must(template.New("t").Parse(`{{if .}}x{{end}}`))
+	for _, data := range []bool{false, true, false} {
+		if out, err := Inline(t.Context(), empty, data); err != nil || (out == nil) == data {
+			t.Errorf("%v: %#v, %v", data, out, err)
+		}
+	}
+}
+
 // TestBombs have little text and would take all memory.
 func TestBombs(t *testing.T) {
 	for name, text := range map[string]string{
