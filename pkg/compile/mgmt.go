@@ -76,10 +76,8 @@ func (c *compiler) checkNetworks(m *topology.Mgmt) {
 		c.diags.Errorf(CodeMgmtNetwork, m.Others[0].Pos, "keep one network under mgmt, and connect nodes to the others by links to a bridge",
 			"the lab has %s, and a Pod has one management interface", diag.Count(len(m.Others)+1, "management network"))
 	}
-	if m.MacvlanMode.IsSet() || m.MacvlanParent.IsSet() || m.MacvlanAux.Set {
-		if m.Driver.Value != "macvlan" {
-			c.diags.Errorf(topology.CodeBadValue, m.Pos, "write driver: macvlan, or remove the options", "the management network has options of macvlan and another driver")
-		}
+	if m.Driver.Value != "macvlan" && (m.MacvlanMode.IsSet() || m.MacvlanParent.IsSet() || m.MacvlanAux.Set) {
+		c.diags.Errorf(topology.CodeBadValue, m.Pos, "write driver: macvlan, or remove the options", "the management network has options of macvlan and another driver")
 	}
 	for _, v := range []struct {
 		s       topology.Str

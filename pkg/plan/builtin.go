@@ -68,7 +68,7 @@ func (b *Builtin) draft(ctx context.Context, l *lab.Lab, n *lab.Node) (*draft, e
 		return d, nil
 	}
 	d.kind = kind
-	if !kind.Custom() && n.StartupConfig == nil && n.Keys["bootstrap-config"] == nil {
+	if !kind.Custom() && n.StartupConfig == nil && len(n.Keys) == 0 {
 		d.fill() // the catalogue's own templates end
 		return d, nil
 	}

@@ -34,11 +34,7 @@ func (f *finished) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, er
 		return nil, err
 	}
 	d.ctx = ctx // finish goes on with the draft
-	if d.kind == nil || d.faulty() {
-		d.plan.Diagnostics = d.problems.All()
-		return d.plan, nil
-	}
-	if d.newer() {
+	if d.kind == nil || d.faulty() || d.newer() {
 		d.plan.Diagnostics = d.problems.All()
 		return d.plan, nil
 	}
