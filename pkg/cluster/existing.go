@@ -108,8 +108,8 @@ func (c *Client) sidecarImage(ctx context.Context, namespace string) (string, er
 	return "", nil
 }
 
-// KVMWorkers reports whether some worker says by a label that it has KVM. A user who may
-// not list workers gets false.
+// KVMWorkers reports whether some worker says by a label that it has KVM. A user without
+// the right to list workers gets false.
 func (c *Client) KVMWorkers(ctx context.Context) (bool, error) {
 	for _, label := range contract.KVMLabels {
 		list, err := c.Typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: label + "=true", Limit: 1})

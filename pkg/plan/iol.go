@@ -9,8 +9,8 @@ import (
 // iolPorts is how many ports a slot of IOL has.
 const iolPorts = 4
 
-// iolPrepare settles the management port. Where it is not the first, the launcher
-// is told how many slots are in use.
+// iolPrepare settles the management port. If it is not the first, it also sets the
+// number of slots in use, which the launcher needs then.
 func iolPrepare(d *draft) {
 	x, mgmt := d.data, kinds.ManagementPort(d.node, iolPorts)
 	x.MgmtSlot, x.MgmtPort = mgmt/iolPorts, mgmt%iolPorts

@@ -256,18 +256,9 @@ func (l *lab) clockCertificate(t *testing.T, off time.Duration) {
 // clockDoctor checks that doctor names the worker whose clock is off, and no other.
 func (l *lab) clockDoctor(t *testing.T, worker string, off time.Duration) {
 	t.Helper()
-	out, err := l.output(t, "doctor", l.topo, "-n", l.ns, "-o", "json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var report struct {
-		Checks []struct{ Name, Result, Found string }
-	}
-	if err := json.Unmarshal(out, &report); err != nil {
-		t.Fatal(err)
-	}
+	checks := l.doctor(t, l.topo)
 	way := map[bool]string{true: "ahead", false: "behind"}[off > 0]
-	for _, c := range report.Checks {
+	for _, c := range checks {
 		if c.Name == "clocks" {
 			if c.Result != "warning" || !strings.Contains(c.Found, worker+" is about ") || !strings.HasSuffix(c.Found, way) || strings.Count(c.Found, "is about") != 1 {
 				t.Errorf("doctor of clocks: %+v", c)
@@ -276,7 +267,7 @@ func (l *lab) clockDoctor(t *testing.T, worker string, off time.Duration) {
 			return
 		}
 	}
-	t.Errorf("doctor says nothing of clocks:\n%s", out)
+	t.Errorf("doctor says nothing of clocks:\n%+v", checks)
 }
 
 // controllerTo has the lab's controller run on a worker, and waits until it leads.

@@ -12,23 +12,31 @@ import (
 	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
 
+// doctorCheck is a check in doctor's report.
+type doctorCheck struct{ Name, Result, Found string }
+
+// doctor runs c9s doctor in the lab's namespace and returns its checks.
+func (l *lab) doctor(t *testing.T, args ...string) []doctorCheck {
+	t.Helper()
+	out, err := l.output(t, append([]string{"doctor", "-n", l.ns, "-o", "json"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct{ Checks []doctorCheck }
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatal(err)
+	}
+	return report.Checks
+}
+
 // TestDoctor: what c9s doctor says of the test cluster is what it is, and nothing of the
 // probe is left.
 func TestDoctor(t *testing.T) {
 	c := testcluster.Shared(t)
 	l := &lab{Cluster: c, ns: fmt.Sprintf("doctor-%d", time.Now().UnixNano()%1e9)}
-	out, err := l.output(t, "doctor", testdata("demo/demo.clab.yml"), "--probe", "-n", l.ns, "--image", c9sImage, "-o", "json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var report struct {
-		Checks []struct{ Name, Result, Found string }
-	}
-	if err := json.Unmarshal(out, &report); err != nil {
-		t.Fatal(err)
-	}
+	checks := l.doctor(t, testdata("demo/demo.clab.yml"), "--probe", "--image", c9sImage)
 	results := map[string]string{}
-	for _, check := range report.Checks {
+	for _, check := range checks {
 		results[check.Name] = check.Result
 		if check.Result == "problem" {
 			t.Errorf("%s: %s", check.Name, check.Found)
@@ -36,11 +44,11 @@ func TestDoctor(t *testing.T) {
 	}
 	for name, want := range map[string]string{"API server": "ok", "workers": "ok", "Pod MTU": "ok", "network policies": "warning"} {
 		if results[name] != want {
-			t.Errorf("%s: %q, want %q\n%s", name, results[name], want, out)
+			t.Errorf("%s: %q, want %q\n%+v", name, results[name], want, checks)
 		}
 	}
 	if _, ok := results["clocks"]; ok {
-		t.Errorf("all workers have the machine's clock:\n%s", out)
+		t.Errorf("all workers have the machine's clock:\n%+v", checks)
 	}
 	if _, err := c.Typed.CoreV1().Namespaces().Get(t.Context(), l.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("namespace %s is left: %v", l.ns, err)
