@@ -196,18 +196,14 @@ func (d *draft) readiness() {
 // SortFiles sorts by path, with the folders above each file that are not there
 // yet; of two entries with the same path the later one stays.
 func SortFiles(files []File) []File {
-	files = withParents(files)
-	last := make(map[string]int, len(files))
+	files = slices.Clone(withParents(files))
+	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	kept := files[:0]
 	for i, f := range files {
-		last[f.Path] = i
-	}
-	kept := files[:0:0]
-	for i, f := range files {
-		if last[f.Path] == i {
+		if i+1 == len(files) || files[i+1].Path != f.Path {
 			kept = append(kept, f)
 		}
 	}
-	slices.SortFunc(kept, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return kept
 }
 

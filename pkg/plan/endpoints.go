@@ -66,16 +66,23 @@ type SRLPort struct {
 	IPv4, IPv6 string
 }
 
-// SRLPort is nil for ends that are not data ports.
-func (e EndpointData) SRLPort() *SRLPort {
-	parts := strings.Split(strings.TrimPrefix(e.Name, "e"), "-")
-	if len(parts) < 2 || parts[0] == e.Name {
-		return nil
+// SRLPorts are the node's data ports, without other ends of links.
+func (x *NodeData) SRLPorts() []SRLPort {
+	ports := make([]SRLPort, 0, len(x.endpoints))
+	for i := range x.endpoints {
+		e := &x.endpoints[i]
+		name, ok := strings.CutPrefix(e.Name, "e")
+		card, rest, isPort := strings.Cut(name, "-")
+		if !ok || !isPort {
+			continue
+		}
+		port, channel, breakout := strings.Cut(rest, "-")
+		p := SRLPort{Base: "ethernet-" + card + "/" + port, Breakout: breakout, MTU: e.MTU, IPv4: e.IPv4, IPv6: e.IPv6}
+		p.Full = p.Base
+		if breakout {
+			p.Full += "/" + channel
+		}
+		ports = append(ports, p)
 	}
-	p := &SRLPort{Base: "ethernet-" + parts[0] + "/" + parts[1], MTU: e.MTU, IPv4: e.IPv4, IPv6: e.IPv6}
-	p.Full = p.Base
-	if len(parts) > 2 {
-		p.Full, p.Breakout = p.Base+"/"+parts[2], true
-	}
-	return p
+	return ports
 }
