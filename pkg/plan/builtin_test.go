@@ -110,3 +110,26 @@ func TestPIDOffset(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainNodesAreTheHooks: no kind of the hooks' release counts as newer than they are
+// when a node uses nothing special of it.
+func TestPlainNodesAreTheHooks(t *testing.T) {
+	catalogue := kinds.Builtin()
+	planner := NewBuiltin(catalogue)
+	for _, k := range catalogue.All() {
+		if k.Refused != "" || k.Since != "" {
+			continue
+		}
+		l := testLab("t")
+		n := testNode(l, "n", k.Name, 1)
+		d, err := planner.draft(context.Background(), l, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.kind == nil {
+			t.Errorf("%s: %v", k.Name, d.problems.All())
+		} else if d.newer() {
+			t.Errorf("%s: a plain node is newer than the hooks", k.Name)
+		}
+	}
+}
