@@ -209,12 +209,26 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
-// BenchmarkCorpus renders each public lab beside this checkout by a process of its own.
-func BenchmarkCorpus(b *testing.B) {
-	topologies, err := filepath.Glob("../../../../shared/corpus/*/*.clab.y*ml")
-	if err != nil || len(topologies) == 0 {
+// corpus are the topologies of the public labs beside this checkout. Its index has an id
+// in the first column and the topology's path in the ninth.
+func corpus(b *testing.B) []string {
+	b.Helper()
+	const dir = "../../../../shared/corpus"
+	index, err := os.ReadFile(filepath.Join(dir, "INDEX.tsv"))
+	if err != nil {
 		b.Skip("the corpus of public labs is not beside this checkout")
 	}
+	var topologies []string
+	for _, line := range strings.Split(strings.TrimSpace(string(index)), "\n")[1:] {
+		fields := strings.Split(line, "\t")
+		topologies = append(topologies, filepath.Join(dir, fields[0], filepath.FromSlash(fields[8])))
+	}
+	return topologies
+}
+
+// BenchmarkCorpus renders each public lab beside this checkout by a process of its own.
+func BenchmarkCorpus(b *testing.B) {
+	topologies := corpus(b)
 	c := newCommand(b)
 	refused := map[string]bool{}
 	for _, how := range []string{"builtin", "cold", "warm"} {
