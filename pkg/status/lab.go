@@ -19,13 +19,13 @@ import (
 // Version names the shape of Lab in JSON.
 const Version = "c9s.dev/lab-status/v1"
 
-// The one word for a lab. The first that fits is taken, so that it never contradicts
-// the lab's parts.
+// The states of a lab. The first that applies is used, so that it never contradicts the
+// states of its parts.
 const (
-	LabFailed    = "failed"    // some node will not get ready by itself
+	LabFailed    = "failed"    // a node cannot become ready without help
 	LabStopped   = "stopped"   // every node is stopped
-	LabDeploying = "deploying" // some node is on its way and was not ready yet, or its old Pod goes
-	LabDegraded  = "degraded"  // some node is degraded or stopped, or some link is not up
+	LabDeploying = "deploying" // a node is starting for the first time, or its old Pod is terminating
+	LabDegraded  = "degraded"  // a node is degraded or stopped, or a link is not up
 	LabReady     = "ready"     // every node is ready and every link up
 )
 
@@ -35,18 +35,18 @@ type Lab struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	State     string `json:"state"`
-	// Source tells where the facts on links come from: "controller" or "pods".
+	// Source is where the facts on links come from: "controller" or "pods".
 	Source string `json:"source,omitempty"`
 	Nodes  []Node `json:"nodes"`
 	// Links are all of the topology's.
 	Links []Link `json:"links"`
-	// Leftover are Pods of the lab that the topology has no more.
+	// Leftover holds the Pods of nodes that are no longer in the topology.
 	Leftover []Leftover `json:"leftover,omitempty"`
 }
 
-// Leftover is what a removed node left in the cluster.
+// Leftover describes what a removed node left in the cluster.
 type Leftover struct {
-	// Nodes are as the topology wrote them; Pod is the name of the Pod's objects.
+	// Nodes holds the names as the topology writes them; Pod is the name of the objects.
 	Nodes   string `json:"nodes,omitempty"`
 	Pod     string `json:"pod"`
 	PodName string `json:"podName,omitempty"`
@@ -58,7 +58,7 @@ type Node struct {
 	Kind  string `json:"kind,omitempty"`
 	Image string `json:"image,omitempty"`
 	State State  `json:"state"`
-	// Reason is why it is not ready, in words for people.
+	// Reason explains to a person why the node is not ready.
 	Reason   string     `json:"reason,omitempty"`
 	Restarts int        `json:"restarts"`
 	Worker   string     `json:"worker,omitempty"`
@@ -66,23 +66,22 @@ type Node struct {
 	PodName  string     `json:"podName,omitempty"`
 	IPv4     netip.Addr `json:"ipv4,omitzero"`
 	IPv6     netip.Addr `json:"ipv6,omitzero"`
-	// Exposed is the address for people outside: the load balancer's, or the
-	// Service's own.
+	// Exposed is the address for access from outside: that of the load balancer, or of
+	// the Service itself.
 	Exposed string `json:"exposed,omitempty"`
-	// Started is when the Pod came to its worker, by the control plane's clock.
+	// Started is when the Pod was scheduled, by the control plane's clock.
 	Started time.Time `json:"started,omitzero"`
-	// Age is how old the sidecar's last answer is, in seconds; not set for a node whose
-	// sidecar has not answered.
+	// Age is the age of the sidecar's last answer in seconds; nil if it has not answered.
 	Age *float64 `json:"ageSeconds,omitempty"`
-	// Mesh is up or down: the node's end of the management network; "" for a node
-	// without one.
+	// Mesh is the state of the node's end of the management network, up or down; "" for a
+	// node without one.
 	Mesh string `json:"mesh,omitempty"`
-	// MeshPeers are the Pods that it talks to over the management network, MeshLost those
-	// of them that are not there.
+	// MeshPeers is the number of its peers on the management network; MeshLost holds the
+	// Pods of the lost ones.
 	MeshPeers int      `json:"meshPeers,omitempty"`
 	MeshLost  []string `json:"meshLost,omitempty"`
-	// Commands are the topology's own, and those of the kind that have failed or
-	// still run.
+	// Commands holds the commands of the topology, and those of the kind that failed or
+	// are still running.
 	Commands []Command `json:"commands,omitempty"`
 	Source   string    `json:"source,omitempty"`
 }
@@ -90,9 +89,9 @@ type Node struct {
 // Command is the outcome of a step.
 type Command struct {
 	Step int `json:"step"`
-	// Command is the step's name: of the topology's own, the command as written.
+	// Command is the name of the step; for a command of the topology, its text.
 	Command string `json:"command,omitempty"`
-	// User is set if it is the topology's own.
+	// User is set if the topology declares the command.
 	User     bool   `json:"user,omitempty"`
 	Running  bool   `json:"running,omitempty"`
 	ExitCode int    `json:"exitCode"`
@@ -100,27 +99,27 @@ type Command struct {
 	Output   string `json:"output,omitempty"`
 }
 
-// Facts are what Compute goes by.
+// Facts are the input of Compute.
 type Facts struct {
 	Name, Namespace string
-	// Directory has every node of the lab.
+	// Directory lists every node of the lab.
 	Directory contract.Directory
-	// Deployments are nil where they cannot be read; nodes without a Pod then
-	// have no reason.
+	// Deployments is nil if they cannot be read; nodes without a Pod then have no
+	// reason.
 	Deployments []*appsv1.Deployment
 	Pods        []*corev1.Pod
 	Services    []*corev1.Service
-	// Events are warnings by the name of the Pod, the latest last.
+	// Events holds warnings by the name of the Pod, the latest last.
 	Events map[string][]corev1.Event
-	// Links are the topology's; nil where the cluster has no list of them.
+	// Links holds the links of the topology; nil if the cluster has no list of them.
 	Links []contract.TopologyLink
-	// Sidecars are by the name of the Pod's objects. Asked tells that all of them were
-	// asked, so that one which is missing did not answer.
+	// Sidecars holds answers by the name of the Pod's objects. Asked is set if every
+	// sidecar was asked, so that a missing one has not answered.
 	Sidecars map[string]Answer
 	Asked    bool
 }
 
-// Compute puts the facts together.
+// Compute returns the state of the lab that the facts describe.
 func Compute(f Facts) Lab {
 	f.Sidecars = ownWords(f.Directory, f.Sidecars)
 	l := Lab{Version: Version, Name: f.Name, Namespace: f.Namespace, Nodes: []Node{}, Links: Links(f.Links, f.Sidecars)}
@@ -153,7 +152,7 @@ func Compute(f Facts) Lab {
 	return l
 }
 
-// ownWords leaves out of sidecars' answers what they say of nodes that are not theirs.
+// ownWords removes from each sidecar's answer what it reports about nodes of other Pods.
 func ownWords(d contract.Directory, sidecars map[string]Answer) map[string]Answer {
 	pods := map[string]string{}
 	for _, n := range d.Nodes {
@@ -168,8 +167,8 @@ func ownWords(d contract.Directory, sidecars map[string]Answer) map[string]Answe
 	return out
 }
 
-// leftover finds Deployments and Pods that belong to no node of the directory. One whose
-// Deployment is gone is about to go itself.
+// leftover returns the Deployments and Pods that belong to no node of the directory. A Pod
+// whose Deployment is gone will terminate by itself.
 func leftover(f Facts, pods map[string]*corev1.Pod, deployments map[string]*appsv1.Deployment) []Leftover {
 	known := map[string]bool{}
 	for _, n := range f.Directory.Nodes {
@@ -195,7 +194,8 @@ func leftover(f Facts, pods map[string]*corev1.Pod, deployments map[string]*apps
 	return out
 }
 
-// Newer prefers a Pod that is not going, and then the younger one.
+// Newer reports whether a is to be preferred to b: Pods that do not terminate come first,
+// then the younger one.
 func Newer(a, b *corev1.Pod) bool {
 	if (a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil) {
 		return a.DeletionTimestamp == nil
@@ -203,8 +203,8 @@ func Newer(a, b *corev1.Pod) bool {
 	return b.CreationTimestamp.Before(&a.CreationTimestamp)
 }
 
-// nodeServices are a node's own: the one for people, and any that has the node's
-// labels, which the Pod has of its primary only.
+// nodeServices holds the Services of a node: the one for access from outside, and any one
+// with the labels of the node. A Pod only has the labels of its primary node.
 type nodeServices struct{ expose, any *corev1.Service }
 
 func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod, services nodeServices) Node {
@@ -275,12 +275,12 @@ func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.P
 	return out
 }
 
-// silentAfter is how long a sidecar may be silent before its node counts as degraded:
-// beside devices that boot an answer takes its time.
+// silentAfter is how long a sidecar may leave requests unanswered before its node is
+// degraded. On a worker with booting devices an answer can take seconds.
 const silentAfter = 5 * time.Second
 
-// heard makes a node degraded that is ready by its Pod's word, and whose sidecar is
-// silent, as on a worker that is cut off.
+// heard marks a ready node as degraded if its sidecar does not answer, for example
+// because its worker is cut off.
 func (n *Node) heard(age time.Duration, answered, asked bool) {
 	switch {
 	case n.State != StateReady || !asked:
@@ -291,11 +291,11 @@ func (n *Node) heard(age time.Duration, answered, asked bool) {
 	}
 }
 
-// unready is what the kubelet says of a Pod that is not ready any more.
+// unready returns the kubelet's reason why a Pod is no longer ready.
 func unready(pod *corev1.Pod) string {
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.RestartCount > 0 && !s.Ready {
-			return "its container " + s.Name + " was started again and is not ready yet"
+			return "its container " + s.Name + " restarted and is not ready yet"
 		}
 	}
 	if c := condition(pod, corev1.PodReady); c != nil {
@@ -304,7 +304,7 @@ func unready(pod *corev1.Pod) string {
 	return ""
 }
 
-// exposed is the address of a Service for people.
+// exposed returns the address of a Service for access from outside.
 func exposed(s *corev1.Service) string {
 	if s == nil {
 		return ""
@@ -334,10 +334,10 @@ func commands(p api.Program) []Command {
 	return out
 }
 
-// OK reports whether the command has ended well.
+// OK reports whether the command succeeded.
 func (c Command) OK() bool { return !c.Running && c.ExitCode == 0 && c.Error == "" }
 
-// Unfinished are the node's commands that have failed or still run.
+// Unfinished returns the commands of the node that failed or are still running.
 func (n Node) Unfinished() []Command {
 	var out []Command
 	for _, c := range n.Commands {
@@ -348,7 +348,7 @@ func (n Node) Unfinished() []Command {
 	return out
 }
 
-// String says what became of the command, on one line but for its output.
+// String describes the outcome of the command, in one line apart from its output.
 func (c Command) String() string {
 	name := fmt.Sprintf("step %d", c.Step)
 	if c.Command != "" {
@@ -363,7 +363,7 @@ func (c Command) String() string {
 		return name + ": " + c.Error
 	}
 	text := fmt.Sprintf("%s failed with exit code %d", name, c.ExitCode)
-	// The error of a command that ran says the exit code once more.
+	// The error of a command that ran repeats the exit code.
 	for _, more := range []string{c.Error, c.Output} {
 		if more != "" && more != fmt.Sprintf("exit status %d", c.ExitCode) {
 			text += ": " + more
@@ -372,7 +372,7 @@ func (c Command) String() string {
 	return text
 }
 
-// verdict is the lab's one word.
+// verdict returns the state of the lab.
 func verdict(l Lab) string {
 	count := map[State]int{}
 	for _, n := range l.Nodes {
@@ -393,7 +393,7 @@ func verdict(l Lab) string {
 	return LabReady
 }
 
-// Ready counts the nodes that are ready, of all.
+// Ready returns the number of ready nodes and of all nodes.
 func (l Lab) Ready() (ready, all int) {
 	for _, n := range l.Nodes {
 		if n.State == StateReady {
@@ -403,7 +403,7 @@ func (l Lab) Ready() (ready, all int) {
 	return ready, len(l.Nodes)
 }
 
-// LinksUp counts the links that are up, of all.
+// LinksUp returns the number of links that are up and of all links.
 func (l Lab) LinksUp() (up, all int) {
 	for _, k := range l.Links {
 		if k.State == LinkUp {
@@ -413,7 +413,7 @@ func (l Lab) LinksUp() (up, all int) {
 	return up, len(l.Links)
 }
 
-// Settle makes the links and the lab's word follow from the nodes.
+// Settle updates the states of the links and of the lab from those of the nodes.
 func (l *Lab) Settle() {
 	nodes := map[string]*Node{}
 	for i := range l.Nodes {
@@ -425,8 +425,8 @@ func (l *Lab) Settle() {
 	l.State = verdict(*l)
 }
 
-// Explain takes over what only the sidecars know of nodes, from an earlier report:
-// outcomes of commands, and why a node waits.
+// Explain copies what only sidecars report from an earlier report: the outcomes of
+// commands, and why a node is waiting.
 func (l *Lab) Explain(reported []Node) {
 	by := map[string]*Node{}
 	for i := range reported {
@@ -441,7 +441,7 @@ func (l *Lab) Explain(reported []Node) {
 		n.Commands, n.Age = r.Commands, r.Age
 		n.Mesh, n.MeshPeers, n.MeshLost = r.Mesh, r.MeshPeers, r.MeshLost
 		if r.State == StateDegraded && (r.Age == nil || *r.Age > silentAfter.Seconds()) && n.State == StateReady {
-			n.State = StateDegraded // it was asked, and this end was not
+			n.State = StateDegraded // the reporter asked its sidecar, and this status did not
 		}
 		if n.Reason == "" && n.State == r.State {
 			n.Reason = r.Reason
@@ -449,11 +449,11 @@ func (l *Lab) Explain(reported []Node) {
 	}
 }
 
-// shortOutput is how much of a command's output is kept in the ConfigMap.
+// shortOutput is the maximum length of a command's output in the ConfigMap, in bytes.
 const shortOutput = 200
 
-// Short leaves out of the status what commands printed that ended well, and most
-// of what others did.
+// Short returns the status without the output of commands that succeeded, and with only
+// the end of the output of others.
 func (l Lab) Short() Lab {
 	l.Nodes = slices.Clone(l.Nodes)
 	for i := range l.Nodes {

@@ -13,18 +13,18 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
-// LinkState is the one word for a link.
+// LinkState is the state of a link.
 type LinkState string
 
 // The states of a link.
 const (
-	LinkUp       LinkState = "up"       // both ends have their cable plugged in
-	LinkDegraded LinkState = "degraded" // the ends disagree: it is up at one of them
-	LinkDown     LinkState = "down"     // an end says so, or its node does not run
+	LinkUp       LinkState = "up"       // both ends have carrier
+	LinkDegraded LinkState = "degraded" // it is up at one end only
+	LinkDown     LinkState = "down"     // an end is down, or its node does not run
 	LinkUnknown  LinkState = "unknown"  // no sidecar of its ends answers
 )
 
-// fresh is how old an answer may be that counts as one of now.
+// fresh is the maximum age of an answer that counts as current.
 const fresh = 2 * time.Second
 
 // Link is the state of one link.
@@ -35,15 +35,15 @@ type Link struct {
 	A     End        `json:"a"`
 	B     End        `json:"b,omitzero"`
 	State LinkState  `json:"state"`
-	// Up is State in short.
+	// Up is set if State is LinkUp.
 	Up     bool   `json:"up"`
 	Reason string `json:"reason,omitempty"`
-	// Age is how old the answers are that State goes by, in seconds.
+	// Age is the age of the answers from which State follows, in seconds.
 	Age      float64 `json:"ageSeconds,omitempty"`
 	Datapath string  `json:"datapath,omitempty"`
 	RTT      float64 `json:"rttMs,omitempty"`
-	// Drops are frames that either end could not carry; frames that an
-	// impairment lost are not among them.
+	// Drops counts the frames that either end could not carry, without those that an
+	// impairment dropped.
 	Drops   uint64 `json:"drops"`
 	TxBytes uint64 `json:"txBytes"` // from A to B
 	RxBytes uint64 `json:"rxBytes"`
@@ -53,23 +53,23 @@ type Link struct {
 type End struct {
 	Node      string `json:"node"`
 	Interface string `json:"interface"`
-	// Known is set if its sidecar answers; without it the rest says nothing.
+	// Known is set if its sidecar answers; otherwise the other fields have no meaning.
 	Known   bool   `json:"known"`
 	Carrier bool   `json:"carrier"`
 	State   string `json:"state,omitempty"`
 	Error   string `json:"error,omitempty"`
-	// Impairment is what the end does to the frames that it sends; nil for none.
+	// Impairment is applied to the frames that the end sends; nil for none.
 	Impairment *contract.Impairment `json:"impairment,omitempty"`
 }
 
-// Answer is what a sidecar said of its Pod.
+// Answer is a sidecar's report about its Pod.
 type Answer struct {
 	Status api.Status
-	// Age is how long ago it was confirmed.
+	// Age is the time since it was last confirmed.
 	Age time.Duration
 }
 
-// sighting is what is seen of one end of a link.
+// sighting is what a sidecar reports about one end of a link.
 type sighting struct {
 	in   api.Interface
 	wire *wire.WireStatus
@@ -78,7 +78,7 @@ type sighting struct {
 
 type endKey struct{ node, name string }
 
-// sightings are what all sidecars say of their interfaces.
+// sightings returns what all sidecars report about their interfaces.
 func sightings(sidecars map[string]Answer) map[endKey]sighting {
 	out := map[endKey]sighting{}
 	for _, a := range sidecars {
@@ -97,12 +97,13 @@ func sightings(sidecars map[string]Answer) map[endKey]sighting {
 	return out
 }
 
-// Links holds every wanted link against what is seen of it. Without a list of what is
-// wanted, as of a lab that an older c9s rendered, what the sidecars say is the list.
+// Links returns the state of every desired link from what sidecars report. Without a list
+// of desired links, as for a lab that an older c9s rendered, the reported links are the
+// list.
 func Links(wanted []contract.TopologyLink, sidecars map[string]Answer) []Link {
 	seen := sightings(sidecars)
 	if wanted == nil {
-		wanted = told(seen)
+		wanted = observed(seen)
 	}
 	out := make([]Link, 0, len(wanted))
 	for _, w := range wanted {
@@ -111,8 +112,8 @@ func Links(wanted []contract.TopologyLink, sidecars map[string]Answer) []Link {
 	return out
 }
 
-// Adopt holds every wanted link against what was reported of it. Without a list of what
-// is wanted the report is the list.
+// Adopt returns the state of every desired link from an earlier report. Without a list of
+// desired links, the report is the list.
 func Adopt(wanted []contract.TopologyLink, reported []Link) []Link {
 	if wanted == nil {
 		return reported
@@ -134,15 +135,15 @@ func Adopt(wanted []contract.TopologyLink, reported []Link) []Link {
 		if r, ok := by[of(l)]; ok {
 			l = r
 		} else {
-			l.Reason = "it is new, and nobody has reported on it yet"
+			l.Reason = "it is new and has not been reported yet"
 		}
 		out = append(out, l)
 	}
 	return out
 }
 
-// told is the list of links that sidecars speak of.
-func told(seen map[endKey]sighting) []contract.TopologyLink {
+// observed returns the links that sidecars report.
+func observed(seen map[endKey]sighting) []contract.TopologyLink {
 	var out []contract.TopologyLink
 	ids := map[lab.WireID]bool{}
 	keys := make([]endKey, 0, len(seen))
@@ -165,14 +166,14 @@ func told(seen map[endKey]sighting) []contract.TopologyLink {
 	return out
 }
 
-// joined is one wanted link as it is seen.
+// joined returns the state of one desired link.
 func joined(w contract.TopologyLink, seen map[endKey]sighting) Link {
 	l := Link{ID: w.ID, Kind: w.Kind}
 	var ends []sighting
 	look := func(e contract.TopologyEnd) End {
 		out := End{Node: e.Node, Interface: e.Interface, Impairment: e.Impairment}
 		s, ok := seen[endKey{e.Node, e.Interface}]
-		if !ok || s.in.Wire != w.ID { // what a sidecar has not yet taken over says nothing of this link
+		if !ok || s.in.Wire != w.ID { // the sidecar has not applied the current links yet
 			return out
 		}
 		ends = append(ends, s)
@@ -192,7 +193,7 @@ func joined(w contract.TopologyLink, seen map[endKey]sighting) Link {
 	return l
 }
 
-// measure takes the figures of a link: of both ends, the first one's direction.
+// measure sets the figures of a link: drops of both ends, the rest from the first end.
 func (l *Link) measure(ends []sighting) {
 	if l.Kind == "local" {
 		l.Datapath = "kernel"
@@ -217,9 +218,9 @@ func (l *Link) measure(ends []sighting) {
 	}
 }
 
-// judge is the state of a link by what is seen of its ends, why, and how old in seconds
-// that is. Where one end is seen now, an old answer of the other does not count: the one
-// hears its peer.
+// judge returns the state of a link, the reason, and the age in seconds of the answers it
+// follows from. If one end has a current answer, a stale one of the other end is ignored:
+// the first end observes its peer.
 func judge(w contract.TopologyLink, ends []sighting) (state LinkState, reason string, age float64) {
 	ends = slices.Clone(ends)
 	if slices.ContainsFunc(ends, func(s sighting) bool { return s.age <= fresh }) {
@@ -243,7 +244,7 @@ func judge(w contract.TopologyLink, ends []sighting) (state LinkState, reason st
 	case len(reasons) > 0:
 		reason = reasons[0]
 	}
-	// A link whose one end holds it back, or could not be made, is down at both.
+	// A link with an end that is held back or could not be created is down at both ends.
 	broken := slices.ContainsFunc(ends, func(s sighting) bool { return s.in.State == api.StateFailed || s.in.State == api.StateHeld })
 	if up > 0 && !broken {
 		return LinkDegraded, reason, age
@@ -251,7 +252,7 @@ func judge(w contract.TopologyLink, ends []sighting) (state LinkState, reason st
 	return LinkDown, reason, age
 }
 
-// up reports whether an end's sidecar says that the link is up, and if not why.
+// up reports whether the sidecar of an end reports the link up, and if not why.
 func (s sighting) up(w contract.TopologyLink) (bool, string) {
 	switch {
 	case s.in.State == api.StateFailed || s.in.State == api.StateHeld:
@@ -261,12 +262,12 @@ func (s sighting) up(w contract.TopologyLink) (bool, string) {
 	case w.Kind == "wire":
 		return false, "its wire has not started"
 	case w.Kind == "local" && s.in.State == api.StateMade && !s.in.Carrier:
-		return false, "an end of it is shut down"
+		return false, "one end is shut down"
 	}
 	return true, ""
 }
 
-// settle makes Up and the words of an impairment follow from the rest.
+// settle sets Up, and the reason of an impaired link.
 func (l *Link) settle() {
 	l.Up = l.State == LinkUp
 	if i := l.Impairments(); l.Reason == "" && l.Up && i != "" {
@@ -274,7 +275,7 @@ func (l *Link) settle() {
 	}
 }
 
-// Impairments are the link's, in words, "" for none.
+// Impairments describes the impairments of the link, "" for none.
 func (l Link) Impairments() string {
 	a, b := Impairment(l.A.Impairment), Impairment(l.B.Impairment)
 	switch {
@@ -293,7 +294,7 @@ func (l Link) Impairments() string {
 	return strings.Join(parts, "; ")
 }
 
-// Impairment is an impairment in words, "" for none.
+// Impairment describes an impairment, "" for none.
 func Impairment(i *contract.Impairment) string {
 	if i == nil {
 		return ""
@@ -316,7 +317,7 @@ func Impairment(i *contract.Impairment) string {
 }
 
 // place sets what follows for a link from the states of its nodes: a node without a
-// running sidecar has no link that is up, whatever was heard of it before.
+// running sidecar has no link that is up, whatever was reported before.
 func (l *Link) place(nodes map[string]*Node) {
 	for _, e := range []*End{&l.A, &l.B} {
 		n := nodes[e.Node]
@@ -331,7 +332,7 @@ func (l *Link) place(nodes map[string]*Node) {
 	l.settle()
 }
 
-// wireless reports whether a node in this state has no sidecar that keeps its links.
+// wireless reports whether a node in this state has no sidecar that maintains its links.
 func (s State) wireless() bool {
 	switch s {
 	case StateStopped, StatePending, StatePulling, StatePreparing, StateTerminating:

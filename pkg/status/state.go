@@ -1,6 +1,6 @@
-// Package status tells how a lab is, from what the API server knows of its
-// objects and what its sidecars say of its links. It is pure: the command line
-// and the controller bring the facts.
+// Package status computes the state of a lab from its objects in the API server and from
+// what its sidecars report about links. It is pure: the command line and the controller
+// supply the facts.
 package status
 
 import (
@@ -15,38 +15,38 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// State is how far a node is.
+// State is the state of a node.
 type State string
 
-// The states of a node, in the order of a start.
+// The states of a node, in the order in which a starting node passes through them.
 const (
-	StateStopped     State = "stopped"     // scaled to none
+	StateStopped     State = "stopped"     // scaled to zero
 	StatePending     State = "pending"     // no Pod yet, or one without a worker
-	StatePulling     State = "pulling"     // on a worker; images are fetched
-	StatePreparing   State = "preparing"   // files are laid out
-	StateWiring      State = "wiring"      // interfaces are made, or the node waits for others
-	StateStarting    State = "starting"    // the device's image is fetched, its container made
-	StateBooting     State = "booting"     // the device runs, and is not ready
-	StateReady       State = "ready"       // device and wires are
-	StateDegraded    State = "degraded"    // it was ready, and its device, a wire or its sidecar is not now
-	StateTerminating State = "terminating" // the old Pod goes
-	StateFailed      State = "failed"      // it will not get further by itself
+	StatePulling     State = "pulling"     // scheduled; images are being pulled
+	StatePreparing   State = "preparing"   // files are being written
+	StateWiring      State = "wiring"      // interfaces are being created, or the node is waiting for others
+	StateStarting    State = "starting"    // the device's image is being pulled or its container created
+	StateBooting     State = "booting"     // the device is running but not ready
+	StateReady       State = "ready"       // the device and its wires are ready
+	StateDegraded    State = "degraded"    // it was ready, and its device, a wire or its sidecar no longer is
+	StateTerminating State = "terminating" // the old Pod is terminating
+	StateFailed      State = "failed"      // it cannot become ready without help
 )
 
-// Progress is how far one Pod is.
+// Progress is the state of one Pod.
 type Progress struct {
 	State State
-	// Reason is a word (ImagePullBackOff), Message what is behind it.
+	// Reason is one word (ImagePullBackOff); Message explains it.
 	Reason, Message string
-	// Certain is set if waiting longer will not help. Not every failure is:
-	// an unschedulable Pod may get a new worker.
+	// Certain is set if waiting longer does not help. It is not set for every failure:
+	// an unschedulable Pod may still get a worker.
 	Certain bool
-	// Doubtful is set if it may still pass by itself, but not if it lasts.
+	// Doubtful is set if the problem may pass by itself, and is a failure if it lasts.
 	Doubtful bool
-	// Container is the one that Message is about, if any: its log may tell more.
+	// Container is the container that Message is about, if any. Its log may have details.
 	Container string
 	Restarts  int
-	// LastExit is when a device container last ended; zero for never.
+	// LastExit is when a device container last exited; zero if none has.
 	LastExit time.Time
 }
 
@@ -56,8 +56,8 @@ const (
 	WireContainer    = contract.WireContainer
 )
 
-// Of tells how far a Pod is. pod is nil where there is none; events are the
-// warnings about the Pod, the latest last.
+// Of returns the progress of a Pod. pod is nil if there is none; events are the warnings
+// about the Pod, the latest last.
 func Of(d *appsv1.Deployment, pod *corev1.Pod, events []corev1.Event) Progress {
 	if d != nil && d.Spec.Replicas != nil && *d.Spec.Replicas == 0 {
 		if pod != nil && !Ended(pod) {
@@ -89,27 +89,27 @@ func Of(d *appsv1.Deployment, pod *corev1.Pod, events []corev1.Event) Progress {
 	return p
 }
 
-// Ended reports whether nothing of a Pod runs any more, as after an eviction. Kubernetes keeps
-// such Pods.
+// Ended reports whether all containers of a Pod have terminated, for example after an
+// eviction. Kubernetes keeps such Pods.
 func Ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// withoutPod finds out why there is no Pod: the Deployment's condition quotes the
-// API server's refusal (Pod Security, quota, admission).
+// withoutPod returns why there is no Pod: the Deployment's condition quotes why the API
+// server rejected it (Pod Security, quota, admission).
 func withoutPod(d *appsv1.Deployment) Progress {
 	p := Progress{State: StatePending}
 	if d == nil {
 		return p
 	}
 	if c := Refused(d); c != nil {
-		return Progress{State: StateFailed, Reason: c.Reason, Message: c.Message, Doubtful: true} // it may be an old refusal
+		return Progress{State: StateFailed, Reason: c.Reason, Message: c.Message, Doubtful: true} // the condition may be out of date
 	}
 	return p
 }
 
-// Refused is the condition that tells of the API server's refusal of a Deployment's Pod,
-// nil for none.
+// Refused returns the condition of a Deployment whose Pod the API server rejected, nil if
+// it has none.
 func Refused(d *appsv1.Deployment) *appsv1.DeploymentCondition {
 	for i := range d.Status.Conditions {
 		if c := &d.Status.Conditions[i]; c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
@@ -137,8 +137,8 @@ func lastExit(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// placed is when a Pod came to its worker. The control plane's clock counts: the worker's
-// may be off, and the Pod's StartTime with it.
+// placed returns when a Pod was scheduled, by the control plane's clock. The Pod's
+// StartTime is set by the worker's clock, which may be off.
 func placed(pod *corev1.Pod) time.Time {
 	if c := condition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime.Time
@@ -155,8 +155,8 @@ func condition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition 
 	return nil
 }
 
-// lasting are waiting reasons that do not pass by themselves; tried those for which the
-// kubelet tries again, with success where a registry or a worker was only busy.
+// lasting are the waiting reasons that do not pass by themselves. tried are those after
+// which the kubelet retries, with success if the registry or worker was only busy.
 var (
 	lasting = map[string]bool{"ErrImageNeverPull": true, "InvalidImageName": true, "CreateContainerConfigError": true}
 	tried   = map[string]bool{
@@ -164,8 +164,8 @@ var (
 	}
 )
 
-// busy are parts of messages that tell of too much work; hopeless of what no new try
-// changes.
+// busy are parts of messages about overload; hopeless are parts of messages about
+// failures that no retry changes.
 var (
 	busy     = []string{"context deadline exceeded", "is reserved for", "QPS exceeded", "429", "timeout", "timed out", "connection re", "temporar"}
 	hopeless = []string{"not found", "denied", "unauthorized", "no such host", fullDisk}
@@ -179,7 +179,7 @@ func mentions(message string, parts []string) bool {
 func (p *Progress) containers(pod *corev1.Pod) {
 	p.State = StatePulling
 	if len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses) == 0 {
-		return // the kubelet has said nothing yet
+		return // the kubelet has not reported yet
 	}
 	started := map[string]bool{}
 	for _, s := range pod.Status.InitContainerStatuses {
@@ -220,8 +220,8 @@ func (p *Progress) containers(pod *corev1.Pod) {
 	}
 }
 
-// wasReady reports whether a Pod that is not ready was so before. Its condition Ready is
-// false from the beginning; a later change means that it was true in between.
+// wasReady reports whether a Pod that is not ready was ready before. Its condition Ready
+// is false from the beginning; a later change means that it was true in between.
 func wasReady(pod *corev1.Pod) bool {
 	ready := condition(pod, corev1.PodReady)
 	if ready == nil || ready.Status == corev1.ConditionTrue || ready.LastTransitionTime.IsZero() {
@@ -244,16 +244,16 @@ func wasReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// crashLoop is the kubelet's word for a container that ends again and again; crashes is
-// how often one was started anew that is taken for such, and shortRun what it ran at
-// most: the kubelet forgets ends that are further apart.
+// crashLoop is the kubelet's reason for a container that crashes repeatedly. A container
+// with crashes restarts whose last run took less than shortRun counts as such. The
+// kubelet resets its back-off after a longer run.
 const (
 	crashLoop = "CrashLoopBackOff"
 	crashes   = 2
 	shortRun  = 10 * time.Minute
 )
 
-// trouble notes what keeps a container from running.
+// trouble records why a container does not run, and reports whether it found a reason.
 func (p *Progress) trouble(s corev1.ContainerStatus) bool {
 	if w := s.State.Waiting; w != nil {
 		switch {
@@ -277,9 +277,9 @@ func (p *Progress) trouble(s corev1.ContainerStatus) bool {
 	}
 	if t := s.State.Terminated; t != nil && (t.ExitCode != 0 || s.Name != PrepareContainer) {
 		p.State, p.Reason, p.Message, p.Container = StateFailed, t.Reason, ended(t), s.Name
-		// The kubelet tries again; prepare fails for files that stay wrong.
+		// The kubelet retries, but files that prepare rejects stay wrong.
 		p.Certain = s.Name == PrepareContainer
-		// It may be long before the kubelet says itself that it waits.
+		// The kubelet may take long to report the back-off itself.
 		if s.RestartCount >= crashes && t.FinishedAt.Sub(t.StartedAt.Time) < shortRun {
 			p.Reason, p.Certain = crashLoop, true
 		}
@@ -305,17 +305,17 @@ func ended(t *corev1.ContainerStateTerminated) string {
 	return text
 }
 
-// mountPatience is how long a volume may be missing before that counts: objects
-// of one apply come one after the other.
+// mountPatience is how long a volume may be missing before the node fails: the objects of
+// one apply are created one after the other.
 const mountPatience = 15 * time.Second
 
-// mounts takes the kubelet's word on volumes that it cannot set up, which no
-// field of the Pod tells.
+// mounts takes from events why the kubelet cannot set up volumes: no field of the Pod has
+// it.
 func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
 	if p.State != StatePulling || p.Reason != "" {
 		return
 	}
-	// The kubelet mounts first and makes the sandbox then: an older event is over.
+	// The kubelet creates the sandbox after mounting: earlier events no longer apply.
 	if c := condition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionTrue {
 		return
 	}
@@ -327,22 +327,21 @@ func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
 	switch {
 	case e.Reason != "FailedMount":
 	case mentions(e.Message, []string{"timed out", "deadline exceeded"}):
-		p.Doubtful = true // a volume on its way
+		p.Doubtful = true // the volume may still be attached
 	case pod.Status.StartTime != nil && e.LastTimestamp.Sub(pod.Status.StartTime.Time) > mountPatience: // both by the worker's clock
 		p.State, p.Certain = StateFailed, true
 	}
 }
 
-// slowKubelet reports whether a mount has to wait for what a busy worker has not heard of
-// yet: its kubelet has asked for a ConfigMap or Secret and has no answer, neither
-// that it is there nor that it is not. It tries again by itself.
+// slowKubelet reports whether a mount waits for a ConfigMap or Secret that the kubelet of a
+// busy worker has requested and not received yet. The kubelet retries by itself.
 func slowKubelet(message string) bool {
 	return strings.Contains(message, "failed to sync configmap cache: timed out") ||
 		strings.Contains(message, "failed to sync secret cache: timed out") ||
 		strings.HasSuffix(message, "not registered")
 }
 
-// last is the last event with one of the reasons, nil for none.
+// last returns the last event with one of the reasons, nil for none.
 func last(events []corev1.Event, reasons ...string) *corev1.Event {
 	for i := len(events) - 1; i >= 0; i-- {
 		if slices.Contains(reasons, events[i].Reason) {
@@ -352,8 +351,8 @@ func last(events []corev1.Event, reasons ...string) *corev1.Event {
 	return nil
 }
 
-// noPullSecret is the kubelet's event for a Secret of imagePullSecrets that is not
-// there. The pull is tried all the same, and its own error does not tell.
+// noPullSecret is the reason of the kubelet's event for a missing Secret of
+// imagePullSecrets. The kubelet pulls without it, and the pull's error does not name it.
 const noPullSecret = "FailedToRetrieveImagePullSecret"
 
 func (p *Progress) pullSecrets(events []corev1.Event) {

@@ -11,19 +11,19 @@ import (
 	"github.com/c9s-lab/c9s/internal/foreign"
 )
 
-// Keys of the ConfigMap c9s-status: a Lab in JSON, or the same compressed by gzip,
-// where it is large.
+// Keys of the ConfigMap c9s-status: a Lab in JSON, or the same compressed with gzip if it
+// is large.
 const (
 	Key       = "status.json"
 	PackedKey = "status.json.gz"
 )
 
-// plainSize is how large plain JSON may be, bytes. A ConfigMap takes 1 MiB, which
-// the status of 1,000 nodes and 4,000 links exceeds.
+// plainSize is the maximum size of uncompressed JSON in bytes. A ConfigMap holds 1 MiB,
+// which the status of 1,000 nodes and 4,000 links exceeds.
 const plainSize = 512 << 10
 
-// Patch is a merge patch of the ConfigMap that stores a status there, without what
-// is too much for it.
+// Patch returns a merge patch that stores the status in the ConfigMap, shortened as by
+// Short.
 func (l Lab) Patch() ([]byte, error) {
 	text, err := json.Marshal(l.Short())
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// Old reports whether an answer of that age, in seconds, is not one of now.
+// Old reports whether an answer of that age in seconds is stale.
 func Old(age float64) bool { return age > fresh.Seconds() }
 
-// Tag tells one state of a lab from another. It counts states and their reasons; counters
-// and round-trip times alone are no news.
+// Tag returns a digest of the lab's states and their reasons. It does not change with
+// counters and round-trip times.
 func (l Lab) Tag() string {
 	h := sha256.New()
 	fmt.Fprintln(h, l.State, l.Leftover)

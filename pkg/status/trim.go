@@ -8,8 +8,8 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// Trim keeps of a Pod or Deployment what its state is made of, as a transform of an
-// informer; the rest is most of its memory.
+// Trim returns a Pod or Deployment with only the fields from which its state follows. Use
+// it as the transform of an informer, to save most of its memory.
 func Trim(o any) (any, error) {
 	switch o := o.(type) {
 	case *corev1.Pod:
