@@ -34,6 +34,41 @@ var corpusRefusals = map[diag.Code]string{
 	"startup-config-partial": "containerlab types it into nokia_sros over SSH from outside; it was dropped without an error before",
 }
 
+// corpusReason is why a public lab is rejected.
+type corpusReason struct {
+	why string
+	// elsewhere is who rejects the lab too: containerlab or Docker; "" for c9s alone.
+	elsewhere string
+}
+
+// corpusReasons are the reasons of the labs in corpusFile. docs/reference/topology.md
+// lists them.
+var corpusReasons = map[string]corpusReason{
+	"017-containerlab-k8s-kind01":                          {"k8s-kind makes clusters with Docker", ""},
+	"080-containerlab-01-basic-k8s-kind":                   {"k8s-kind makes clusters with Docker", ""},
+	"228-openperouter-multicluster":                        {"k8s-kind makes clusters with Docker", ""},
+	"237-containerlab-simul-esi-datacenter":                {"a node controls the container engine by its socket", ""},
+	"276-arista-ceos-ztp-de-arista-ceos-ztp-demo-containe": {"a node controls the container engine by its socket", ""},
+	"270-sros-frr-ixp-lab-ixp":                             {"a partial startup-config of nokia_sros is typed over SSH from outside", ""},
+
+	"081-containerlab-01-ext-container":       {"ext-container names a container that is not part of the lab", "containerlab, unless it runs"},
+	"113-containerlab-topo11-ext-cont":        {"ext-container names a container that is not part of the lab", "containerlab, unless it runs"},
+	"269-srl-k8s-anycast-la-srl-k8s-lab":      {"ext-container names a container that is not part of the lab", "containerlab, unless it runs"},
+	"083-containerlab-02-shared-namespace":    {"network-mode names a container that is not part of the lab", "containerlab, unless it runs"},
+	"284-index-cilium-egress-netmode":         {"network-mode names a container that is not part of the lab", "containerlab, unless it runs"},
+	"105-containerlab-topo1":                  {"nodes without an image run as a user by name", "Docker: there is no image"},
+	"106-containerlab-topo3":                  {"nodes without an image run as a user by name", "Docker: there is no image"},
+	"107-containerlab-topo4":                  {"nodes without an image run as a user by name", "Docker: there is no image"},
+	"110-containerlab-topo8-ansible-groups":   {"nodes without an image run as a user by name", "Docker: there is no image"},
+	"111-containerlab-topo9":                  {"nodes without an image run as a user by name", "Docker: there is no image"},
+	"108-containerlab-topo6":                  {"two links use one interface", "containerlab"},
+	"256-clab-starter-topo-clab-starter-topo": {"an interface that the kind does not have", "containerlab"},
+	"261-vscode-containerla-inheritance":      {"an interface that the kind does not have", "containerlab"},
+	"134-srv6-labs-frr":                       {"a key that does not exist", "containerlab"},
+	"241-freertr-containerl-rtr005":           {"a key that does not exist", "containerlab"},
+	"267-rare-fod-rare-fod":                   {"a key that does not exist", "containerlab"},
+}
+
 // corpusFile lists the labs of the corpus that are rejected, each with its codes.
 const corpusFile = "testdata/corpus.txt"
 
@@ -122,6 +157,46 @@ func TestCorpus(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(expected), rejected.String()); diff != "" {
 		t.Errorf("other labs are rejected, or for other reasons: -want +got\n%s", diff)
+	}
+	alone := 0
+	for id := range rejectedLabs(t) {
+		if corpusReasons[id].elsewhere == "" {
+			alone++
+		}
+	}
+	if alone > 6 {
+		t.Errorf("%d of %d labs are rejected by c9s alone", alone, len(labs))
+	}
+}
+
+// rejectedLabs are the labs of corpusFile with their codes.
+func rejectedLabs(t *testing.T) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(corpusFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		if id, codes, ok := strings.Cut(strings.TrimSpace(line), " "); ok && id != "#" {
+			out[id] = codes
+		}
+	}
+	return out
+}
+
+// TestCorpusReasons: every lab that is rejected has its reason in the documentation.
+func TestCorpusReasons(t *testing.T) {
+	rejected := rejectedLabs(t)
+	for id := range rejected {
+		if corpusReasons[id].why == "" {
+			t.Errorf("%s is rejected without a reason", id)
+		}
+	}
+	for id := range corpusReasons {
+		if rejected[id] == "" {
+			t.Errorf("%s has a reason and is not rejected", id)
+		}
 	}
 }
 

@@ -65,6 +65,12 @@ func TestTopologyPage(t *testing.T) {
 	for _, code := range slices.Sorted(maps.Keys(corpusRefusals)) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", code, corpusRefusals[code])
 	}
+	rejected := rejectedLabs(t)
+	fmt.Fprintf(&b, "\nOf 256 public labs, %d render. These are rejected:\n\n| lab | code | reason | also rejected by |\n|---|---|---|---|\n", 256-len(rejected))
+	for _, id := range slices.Sorted(maps.Keys(rejected)) {
+		r := corpusReasons[id]
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", id[strings.Index(id, "-")+1:], strings.ReplaceAll(rejected[id], " ", "`, `"), r.why, r.elsewhere)
+	}
 	checkDoc(t, "topology.md", b.String())
 }
 

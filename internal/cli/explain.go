@@ -132,8 +132,11 @@ func (k keyOfKind) explain(w io.Writer) {
 
 // former is what topologies wrote before the key existed, "" for nothing.
 func (k keyOfKind) former() string {
-	if k.key.EnvFormer {
+	switch {
+	case k.key.EnvFormer:
 		return "the environment variable " + k.key.Env
+	case k.key.ProcessEnv != "":
+		return k.key.ProcessEnv + " in the environment of containerlab"
 	}
 	return ""
 }

@@ -83,14 +83,20 @@ func notEmpty(args []string) error {
 
 // compile reads and compiles a topology. o holds the settings of the command.
 func (f *topoFlags) compile(ctx context.Context, world IO, ref string, o pipeline.Input) (*pipeline.Compiled, error) {
-	mapFiles, err := parsePairs("map-file", f.mapFiles)
+	in, err := f.input(world, ref, o)
 	if err != nil {
 		return nil, err
 	}
+	c, err := pipeline.Compile(ctx, in)
+	return c, fail(err)
+}
+
+// input adds what the flags say to the settings of a command.
+func (f *topoFlags) input(world IO, ref string, o pipeline.Input) (pipeline.Input, error) {
+	mapFiles, err := parsePairs("map-file", f.mapFiles)
 	o.Ref, o.Stdin, o.Env, o.PassEnv, o.Trust = ref, world.In, world.Env, f.env, f.trust
 	o.VarsFiles, o.KindsDir, o.Policy, o.MapFiles, o.AllowMissing = f.vars, f.kindsDir, f.policy, mapFiles, f.allowMissing
-	c, err := pipeline.Compile(ctx, o)
-	return c, fail(err)
+	return o, err
 }
 
 // choosePlanner returns the planner that the flags select.

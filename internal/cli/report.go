@@ -10,11 +10,55 @@ import (
 	"github.com/c9s-lab/c9s/pkg/pipeline"
 )
 
-// report prints diagnostics for people, a line each and the hint under it.
+// A page has at most pageLength diagnostics, and pageSame of one code if it has not room
+// for all.
+const (
+	pageLength = 24
+	pageSame   = 4
+)
+
+// report prints diagnostics for people, a line each and the hint under it: a page at
+// most, which has the errors before all else.
 func report(world IO, diags []diag.Diagnostic) {
-	for _, d := range diag.Collapse(diags) {
+	shown, left := page(diag.Collapse(diags))
+	for _, d := range shown {
 		printDiagnostic(world.Err, d, world.Color)
 	}
+	if len(left) > 0 {
+		fmt.Fprintf(world.Err, "... and %s; c9s validate --all prints all\n", summary(left))
+	}
+}
+
+// reportAll prints every diagnostic.
+func reportAll(world IO, diags []diag.Diagnostic) {
+	for _, d := range diags {
+		printDiagnostic(world.Err, d, world.Color)
+	}
+}
+
+// page chooses the diagnostics of a page, in their order.
+func page(diags []diag.Diagnostic) (shown, left []diag.Diagnostic) {
+	if len(diags) <= pageLength {
+		return diags, nil
+	}
+	chosen := map[int]bool{}
+	same := map[diag.Code]int{}
+	for _, severity := range []diag.Severity{diag.Error, diag.Warning, diag.Note} {
+		for i, d := range diags {
+			if d.Severity == severity && len(chosen) < pageLength && same[d.Code] < pageSame {
+				chosen[i] = true
+				same[d.Code]++
+			}
+		}
+	}
+	for i, d := range diags {
+		if chosen[i] {
+			shown = append(shown, d)
+		} else {
+			left = append(left, d)
+		}
+	}
+	return shown, left
 }
 
 const (

@@ -3,10 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/c9s-lab/c9s/internal/cli/show"
+	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/fetch"
 	"github.com/c9s-lab/c9s/pkg/pipeline"
@@ -26,7 +29,8 @@ type verdict struct {
 
 func newValidate(world IO) *cobra.Command {
 	f := &labFlags{}
-	var output string
+	var output, release string
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "validate TOPO...",
 		Short: "Check topologies and report every problem",
@@ -39,6 +43,9 @@ with file, line, column and remedy.`,
 			if output != "" && output != "json" {
 				return fmt.Errorf("--output %q: use json", output)
 			}
+			if release != "" && !slices.Contains(compile.Releases, release) {
+				return fmt.Errorf("--for %q: use %s", release, strings.Join(compile.Releases, ", "))
+			}
 			if f.topo != "" {
 				args = append(args, f.topo)
 			}
@@ -48,28 +55,38 @@ with file, line, column and remedy.`,
 			if len(args) == 0 {
 				args = []string{""}
 			}
-			return f.validateAll(cmd.Context(), world, args, output == "json")
+			return f.validateAll(cmd.Context(), world, args, validateOptions{json: output == "json", all: all, release: release})
 		},
 	}
 	f.topoFlags.add(cmd)
 	f.addPlanner(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
+	cmd.Flags().StringVar(&release, "for", "", "also report what a release of containerlab does not accept: "+strings.Join(compile.Releases, ", "))
+	cmd.Flags().BoolVar(&all, "all", false, "print every diagnostic, and not the most important ones on a page")
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(compile.Releases, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (f *labFlags) validateAll(ctx context.Context, world IO, refs []string, asJSON bool) error {
+// validateOptions are the flags that only validate has.
+type validateOptions struct {
+	json, all bool
+	// release is the release of containerlab that must accept the topologies too.
+	release string
+}
+
+func (f *labFlags) validateAll(ctx context.Context, world IO, refs []string, o validateOptions) error {
 	verdicts := make([]verdict, 0, len(refs))
 	ok := true
 	for _, ref := range refs {
-		v, err := f.validate(ctx, world, ref, asJSON)
+		v, err := f.validate(ctx, world, ref, o)
 		if err != nil {
 			return err
 		}
 		ok = ok && v.OK
 		verdicts = append(verdicts, v)
 	}
-	if asJSON {
+	if o.json {
 		if err := printJSON(world.Out, verdicts); err != nil {
 			return fail(err)
 		}
@@ -82,16 +99,20 @@ func (f *labFlags) validateAll(ctx context.Context, world IO, refs []string, asJ
 
 // validate checks one topology; a topology that cannot be opened is a verdict
 // too, so that the others are still checked.
-func (f *labFlags) validate(ctx context.Context, world IO, ref string, quiet bool) (verdict, error) {
+func (f *labFlags) validate(ctx context.Context, world IO, ref string, o validateOptions) (verdict, error) {
+	tell := report
+	if o.all {
+		tell = reportAll
+	}
 	v := verdict{Topology: fetch.Redact(ref), Kinds: map[string]int{}, Diagnostics: []diag.Diagnostic{}}
-	c, err := f.compile(ctx, world, ref, pipeline.Input{})
+	c, err := f.compile(ctx, world, ref, pipeline.Input{For: o.release})
 	if err != nil {
 		if _, isFailure := err.(failure); !isFailure {
 			return v, err
 		}
 		v.Diagnostics = append(v.Diagnostics, diag.Diagnostic{Code: "topology-source", Severity: diag.Error, Pos: diag.Pos{File: fetch.Redact(ref)}, Message: err.Error()})
-		if !quiet {
-			report(world, v.Diagnostics)
+		if !o.json {
+			tell(world, v.Diagnostics)
 		}
 		return v, nil
 	}
@@ -104,19 +125,22 @@ func (f *labFlags) validate(ctx context.Context, world IO, ref string, quiet boo
 			v.Kinds[n.WrittenKind]++
 		}
 		w := world
-		if quiet {
+		if o.json {
 			w.Err = discard{}
 		}
 		if _, all, err := f.renderLab(ctx, w, c, []render.ImageRule{}, render.Options{}, nil); err != nil {
 			return v, err
 		} else {
-			diags = diag.Collapse(all)
+			diags = all
+		}
+		if !o.all {
+			diags = diag.Collapse(diags)
 		}
 	}
 	v.OK = !hasErrors(diags)
 	v.Diagnostics = append(v.Diagnostics, diags...)
-	if !quiet {
-		report(world, diags)
+	if !o.json {
+		tell(world, diags)
 		word := "ok"
 		if !v.OK {
 			word = "refused"

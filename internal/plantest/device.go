@@ -89,6 +89,55 @@ topology:
 		},
 	},
 	{
+		name: "certificates that a node binds",
+		topo: `name: tls
+topology:
+  defaults: {image: "img:1"}
+  nodes:
+    a: {kind: linux, binds: ["__clabDir__/.tls/ca/ca.pem:/ca.pem:ro", "__clabNodeDir__/../.tls/a/a.pem:/a.pem", "__clabDir__/.tls/a/a.key:/a.key"]}
+    b: {kind: juniper_crpd, binds: ["clab-tls/.tls:/tls"]}
+    c: {kind: linux, binds: ["clab-tls/.tls/ca:/ca"]}
+`,
+		says: []string{
+			`warning: the lab's CA issues .tls/ca/ca.pem when the lab is deployed, and not containerlab [file-generated]`,
+			`warning: the lab's CA issues .tls/a/a.pem when the lab is deployed, and not containerlab [file-generated]`,
+			`warning: the lab's CA issues .tls/a/a.key when the lab is deployed, and not containerlab [file-generated]`,
+			`warning: the lab's CA issues .tls when the lab is deployed, and not containerlab [file-generated]`,
+			`warning: the lab's CA issues .tls/ca when the lab is deployed, and not containerlab [file-generated]`,
+		},
+		look: func(t *testing.T, r *result) {
+			for node, files := range map[string]map[string]string{
+				"a": {"binds/ca.pem": "ca.crt", "binds/a.pem": "tls.crt", "binds/a.key": "tls.key"},
+				"b": {"binds/tls/ca/ca.pem": "ca.crt", "binds/tls/b/b.pem": "tls.crt", "binds/tls/b/b.key": "tls.key"},
+				"c": {"binds/ca/ca.pem": "ca.crt"},
+			} {
+				checkCertificates(t, node, r.plan(t, node))
+				for name, part := range files {
+					if got := r.file(t, node, name).Certificate; got != part {
+						t.Errorf("%s: %s is %q, want %s", node, name, got, part)
+					}
+				}
+			}
+			if !mounts(r, t, "a", "/ca.pem") || !mounts(r, t, "b", "/tls") {
+				t.Error("what is bound is not mounted")
+			}
+		},
+	},
+	{
+		name: "certificates that no node gets",
+		topo: `name: tls
+topology:
+  defaults: {image: "img:1", kind: linux}
+  nodes:
+    a: {binds: ["__clabDir__/.tls/ca/ca.key:/ca.key"]}
+    b: {binds: ["__clabDir__/.tls/a/a.key:/a.key"]}
+`,
+		says: []string{
+			`error: bind source "DIR/clab-tls/.tls/ca/ca.key" does not exist: no node gets the key of the lab's CA or the certificate of another node [file-missing]`,
+			`error: bind source "DIR/clab-tls/.tls/a/a.key" does not exist: no node gets the key of the lab's CA or the certificate of another node [file-missing]`,
+		},
+	},
+	{
 		name: "logins and ports of management",
 		topo: `name: access
 topology:

@@ -185,7 +185,7 @@ topology:
     s: {kind: nokia_srlinux}
 `,
 		files: map[string]string{"cfg": "hostname x\n"},
-		says:  []string{`error: node "c" both enforces and suppresses its startup-config (and for 2 more nodes) [startup-config-conflict]`},
+		says:  []string{`error: node "c" both enforces and suppresses its startup-config (and for 2 more nodes: s, v) [startup-config-conflict]`},
 	},
 }
 

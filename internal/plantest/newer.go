@@ -385,6 +385,179 @@ topology:
 		},
 	},
 	{
+		name: "Cumulus VX: ports that are split",
+		topo: `name: breakouts
+topology:
+  defaults: {image: "c:1"}
+  nodes:
+    a: {kind: nvidia_cumulusvx, port-count: 64, breakouts: [{port: 1..20, channels: 4}, {port: 64, channels: 2}]}
+    b: {kind: nvidia_cumulusvx}
+    h: {kind: linux}
+  links:
+    - endpoints: ["a:swp1s0", "h:eth1"]
+    - endpoints: ["a:swp20s3", "h:eth2"]
+    - endpoints: ["a:swp64s1", "h:eth3"]
+    - endpoints: ["a:swp21", "h:eth4"]
+    - endpoints: ["a:eth80", "b:swp7"]
+`,
+		look: func(t *testing.T, r *result) {
+			for node, want := range map[string]string{"a": "eth65 eth144 eth146 eth21 eth80", "b": "eth7"} {
+				var got []string
+				for _, i := range r.plan(t, node).Interfaces {
+					got = append(got, i.Name)
+				}
+				if strings.Join(got, " ") != want {
+					t.Errorf("%s: interfaces %v, want %s", node, got, want)
+				}
+			}
+			var ports []string
+			for line := range strings.Lines(string(r.file(t, "a", "config/ports.conf").Content)) {
+				if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+					ports = append(ports, line)
+				}
+			}
+			if len(ports) != 64 || ports[0] != "1=4x" || ports[19] != "20=4x" || ports[20] != "21=1x" || ports[63] != "64=2x" {
+				t.Errorf("ports.conf has %d ports: %v", len(ports), ports)
+			}
+			if slices.ContainsFunc(r.plan(t, "b").Files, func(f plan.File) bool { return f.Path == "config/ports.conf" }) {
+				t.Error("b has a file of ports")
+			}
+		},
+	},
+	{
+		name: "Cumulus VX: ports that do not exist",
+		topo: `name: breakouts
+topology:
+  defaults: {kind: nvidia_cumulusvx, image: "c:1"}
+  kinds:
+    nvidia_cumulusvx: {port-count: 64, breakouts: [{port: 1..2, channels: 4}]}
+  nodes:
+    a: {}
+    b: {}
+    c: {breakouts: [{port: 1..3, channels: 2}, {port: 3, channels: 2}]}
+    d: {breakouts: [{port: 5..2, channels: 2}]}
+    e: {port-count: 999}
+    f: {breakouts: null}
+    g: {breakouts: [{port: 60..65, channels: 2}]}
+    h: {breakouts: [{port: 1, channels: 3}]}
+    i: {breakouts: [{port: 1}]}
+  links:
+    - endpoints: ["a:swp1", "b:swp3"]
+    - endpoints: ["a:swp1s4", "b:swp4"]
+    - endpoints: ["a:swp65", "b:swp5"]
+    - endpoints: ["a:swp3s0", "b:swp6"]
+    - endpoints: ["b:eth73", "a:swp7"]
+    - endpoints: ["c:swp1", "d:swp1"]
+`,
+		says: []string{
+			`error: node "c": port 3 is in breakouts twice [kind-key]`,
+			`error: node "d": the ports 5..2 do not ascend [kind-key]`,
+			`error: node "e": the ports and lanes are 1007, more than 999 [kind-key]`,
+			`error: node "f": port-count needs breakouts, the ports that are split [kind-key]`,
+			`error: node "g": port 60..65 is not between 1 and port-count, 64 [kind-key]`,
+			`error: channels must be one of 2, 4, 8, not the number 3 [bad-value]`,
+			`error: an entry of breakouts has no channels [bad-value]`,
+			`error: node "a": nvidia_cumulusvx has no interface "swp1": port 1 is split into the lanes 0 to 3; allowed are swpX or ethX, X from 1 on, or swpXsY for lane Y of a port in breakouts [interface-name]`,
+			`error: node "a": nvidia_cumulusvx has no interface "swp1s4": port 1 has the lanes 0 to 3; allowed are swpX or ethX, X from 1 on, or swpXsY for lane Y of a port in breakouts [interface-name]`,
+			`error: node "a": nvidia_cumulusvx has no interface "swp65": the switch has the ports 1 to 64; allowed are swpX or ethX, X from 1 on, or swpXsY for lane Y of a port in breakouts [interface-name]`,
+			`error: node "a": nvidia_cumulusvx has no interface "swp3s0": port 3 is not split; allowed are swpX or ethX, X from 1 on, or swpXsY for lane Y of a port in breakouts [interface-name]`,
+			`error: interface "eth73" of node "b" (nvidia_cumulusvx): the switch has 72 ports and lanes [interface-name]`,
+		},
+	},
+	{
+		name: "Cumulus VX: one of the two keys",
+		topo: `name: breakouts
+topology:
+  nodes:
+    a: {kind: nvidia_cumulusvx, image: "c:1", port-count: 64}
+    b: {kind: nvidia_cumulusvx, image: "c:1", breakouts: [{port: 1, channels: 4}]}
+`,
+		says: []string{
+			`error: node "a": port-count needs breakouts, the ports that are split [kind-key]`,
+			`error: node "b": breakouts needs port-count, the number of the switch's ports [kind-key]`,
+		},
+	},
+	{
+		name: "SR-SIM: control cards know their management address",
+		topo: `name: cpm
+mgmt: {ipv4-subnet: 172.20.20.0/24, ipv6-subnet: "3fff:172:20:20::/64"}
+topology:
+  defaults: {kind: nokia_srsim, image: "srsim:25", license: lic}
+  nodes:
+    a: {type: SR-7s, mgmt-ipv4: 172.20.20.9, mgmt-ipv6: "3fff:172:20:20::9", components: [{slot: A, type: cpm2-s}, {slot: B, type: cpm2-s}, {slot: 1, type: xcm2-7s}]}
+    b: {type: SR-7s, components: [{slot: A, type: cpm2-s, env: {NOKIA_SROS_STATIC_ROUTE_1: "10.0.0.0/8@10.0.0.1"}}, {slot: 1, type: xcm2-7s}]}
+    c: {type: SR-7s, components: [{slot: A, type: cpm2-s, env: {NOKIA_SROS_MGMT_IF: eth5}}, {slot: 1, type: xcm2-7s}]}
+    d: {type: sr-1}
+    e: {type: ixr-r6, components: [{slot: A}, {slot: B}]}
+`,
+		files: map[string]string{"lic": "a licence\n"},
+		says: []string{
+			srsimIncomplete(" (and at 4 more places)"),
+			`warning: kind nokia_srsim: the default configuration of the built-in planner has no parts of its own for the IXR and SAR families [kind-incomplete]`,
+		},
+		look: func(t *testing.T, r *result) {
+			for _, name := range []string{"a/a", "a/b", "e/a", "e/b"} {
+				node, card, _ := strings.Cut(name, "/")
+				if e := cardEnv(r, t, node, card); !strings.HasSuffix(e["NOKIA_SROS_ADDRESS_IPV4_ACTIVE"], "/24") || e["NOKIA_SROS_STATIC_ROUTE_1"] != "0.0.0.0/0@172.20.20.1" || !strings.HasSuffix(e["NOKIA_SROS_ADDRESS_IPV6_ACTIVE"], "/64") || e["NOKIA_SROS_STATIC_ROUTE_2"] != "::/0@3fff:172:20:20::1" {
+					t.Errorf("%s: the environment is %v", name, e)
+				}
+			}
+			if got := cardEnv(r, t, "a", "a")["NOKIA_SROS_ADDRESS_IPV4_ACTIVE"]; got != "172.20.20.9/24" {
+				t.Errorf("a: the address is %q", got)
+			}
+			for _, name := range []string{"a/1", "b/a", "c/a"} {
+				node, card, _ := strings.Cut(name, "/")
+				if got := cardEnv(r, t, node, card)["NOKIA_SROS_ADDRESS_IPV4_ACTIVE"]; got != "" {
+					t.Errorf("%s: the address is %q", name, got)
+				}
+			}
+			if n := len(r.plan(t, "d").Containers); n != 1 || env(r, t, "d")["NOKIA_SROS_ADDRESS_IPV4_ACTIVE"] != "" {
+				t.Errorf("d: %d containers, environment %v", n, env(r, t, "d"))
+			}
+		},
+	},
+	{
+		name: "variables of containerlab's own process",
+		topo: `name: own
+topology:
+  nodes:
+    a: {kind: nokia_srlinux, image: "srl:25.7.1"}
+    b: {kind: srl, image: "srl:25.7.1", custom-prompt: true, eda-default-grpc-server: false}
+    c: {kind: nokia_sros, image: "sros:25", license: lic}
+`,
+		files: map[string]string{"lic": "a licence\n"},
+		env:   []string{"CLAB_CUSTOM_PROMPT=FALSE", "CLAB_EDA_USE_DEFAULT_GRPC_SERVER=1", "CLAB_SKIP_SROS_SSH_KEY_CONFIG=1"},
+		says: []string{
+			`warning: CLAB_CUSTOM_PROMPT in the environment of c9s sets custom-prompt to false for nodes of kind nokia_srlinux; containerlab ignores it from 0.80 on [field-deprecated]`,
+			`warning: CLAB_EDA_USE_DEFAULT_GRPC_SERVER in the environment of c9s sets eda-default-grpc-server to true for nodes of kind nokia_srlinux; containerlab ignores it from 0.80 on [field-deprecated]`,
+			`warning: CLAB_SKIP_SROS_SSH_KEY_CONFIG in the environment of c9s sets inject-ssh-keys to false for nodes of kind nokia_sros; containerlab ignores it from 0.80 on [field-deprecated]`,
+		},
+		look: func(t *testing.T, r *result) {
+			for node, want := range map[string]bool{"a": false, "b": true} {
+				said := text(r.plan(t, node))
+				if got := strings.Contains(said, "cat /tmp/clab-default-config\n\tprompt\n"); got != want {
+					t.Errorf("%s: sets the prompt: %t, want %t", node, got, want)
+				}
+				if got := strings.Contains(said, "grpc-server eda-mgmt"); got != want {
+					t.Errorf("%s: has servers for EDA alone: %t, want %t", node, got, want)
+				}
+			}
+		},
+	},
+	{
+		name: "components of a kind without cards",
+		topo: `name: cards
+topology:
+  defaults: {image: "i:1", components: [{slot: 1, type: x}]}
+  nodes:
+    a: {kind: linux}
+    b: {kind: cisco_iol}
+`,
+		says: []string{
+			`warning: components have no effect, since kind "linux" of node "a" has no cards; containerlab rejects them from 0.80 on [field-ignored]`,
+		},
+	},
+	{
 		name: "SONiC: ports without ARP and IPv6 of Linux",
 		topo: `name: sonic
 topology:
@@ -423,6 +596,18 @@ func running(daemons string) string {
 func env(r *result, t *testing.T, node string) map[string]string {
 	t.Helper()
 	return r.plan(t, node).Containers[0].Env
+}
+
+// cardEnv is the environment of the container of a card.
+func cardEnv(r *result, t *testing.T, node, card string) map[string]string {
+	t.Helper()
+	for _, c := range r.plan(t, node).Containers {
+		if c.Name == card {
+			return c.Env
+		}
+	}
+	t.Fatalf("%s has no card %s", node, card)
+	return nil
 }
 
 func mounts(r *result, t *testing.T, node, target string) bool {

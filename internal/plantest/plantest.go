@@ -104,7 +104,7 @@ func (r *result) diagnostics() []string {
 		if base := filepath.Base(where); !strings.HasPrefix(base, "t.clab.yml") {
 			severity = base + ": " + severity
 		}
-		out = append(out, severity+what)
+		out = append(out, severity+strings.ReplaceAll(what, r.dir, "DIR"))
 	}
 	return out
 }

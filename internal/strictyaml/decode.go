@@ -401,8 +401,15 @@ func (d *Decoder) Text(n *yaml.Node, path string) (string, bool) {
 	case strings.ContainsRune(text, 0):
 		d.Errorf(d.Codes.BadValue, n, "remove \"\\0\"", "%s contains a NUL character", LastKey(path))
 		return "", false
+	case ownTag(n):
+		d.Diags.Warnf(d.Codes.WrongType, d.Pos(n), "write the value itself", "%s has the tag %s, which has no meaning here; the value is the text %q", LastKey(path), n.Tag, text)
 	}
 	return text, ok
+}
+
+// ownTag reports whether a value has a tag that is not one of YAML's, such as !include.
+func ownTag(n *yaml.Node) bool {
+	return n.Tag != "" && n.Tag != "!" && !strings.HasPrefix(n.ShortTag(), "!!")
 }
 
 // scalarText is the text of a scalar as a string field receives it.
@@ -437,7 +444,7 @@ func Describe(n *yaml.Node) string {
 			text = text[:40] + "..."
 		}
 		switch {
-		case n.Tag != "" && !strings.HasPrefix(n.ShortTag(), "!!"):
+		case ownTag(n):
 			return "the tag " + n.Tag + ", which has no meaning here"
 		case n.Tag == "!!int" || n.Tag == "!!float":
 			return "the number " + text

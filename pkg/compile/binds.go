@@ -104,6 +104,14 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 		c.diags.Errorf(CodeSocket, pos, "remove the bind; the kubelet reports on containers and images (metrics at the worker's port 10250)", "bind %q is where a container engine keeps its containers, and a Pod's node has none", b.Source)
 		return m, false
 	}
+	if namespaces.MatchString(filepath.ToSlash(p)) {
+		c.diags.Errorf(CodeSocket, pos, "remove the bind; c9s exec runs commands in the network of a node", "bind %q has the network namespaces of the container engine, and a Pod's node has none", b.Source)
+		return m, false
+	}
+	if filepath.ToSlash(p) == "/dev/shm" {
+		c.diags.Warnf(CodeFieldIgnored, pos, "set shm-size for a larger one", "the bind of /dev/shm is ignored: each node has its own shared memory")
+		return m, false
+	}
 	if c.generated(n, written, p, &m) {
 		return m, true
 	}
@@ -119,6 +127,11 @@ func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) 
 	info, err := c.o.Reach.Stat(p)
 	if errors.Is(err, reach.ErrOutside) {
 		c.files.outside(b.Source, p, pos, "bind source")
+		return m, false
+	}
+	if err != nil && under(p, filepath.Join(c.labDir(), ".tls")) && !c.o.AllowMissing {
+		c.diags.Errorf(CodeFileMissing, pos, "a node can bind .tls/ca/ca.pem and its own certificate; or add certificate: {issue: true}",
+			"bind source %q does not exist: no node gets the key of the lab's CA or the certificate of another node", written)
 		return m, false
 	}
 	if err != nil {
@@ -159,15 +172,37 @@ func (c *compiler) generated(n *node, written, p string, m *lab.Mount) bool {
 			return true
 		}
 	}
-	if filepath.Clean(p) == filepath.Join(dir, ".tls", "ca") {
-		if _, err := c.o.Reach.Stat(p); err == nil {
-			return false
-		}
-		m.Dir = &lab.Dir{Mode: 0o755}
-		c.diags.Warnf(CodeFileGenerated, m.Pos, "to issue a certificate for the node, add certificate: {issue: true}", "containerlab generates the folder of the lab's CA when it deploys; the node gets an empty one")
-		return true
+	return c.issued(n, p, m)
+}
+
+// issued recognises the files of the lab's CA, which containerlab writes to the lab's
+// folder. A node gets the CA's certificate, and its own with the key.
+func (c *compiler) issued(n *node, p string, m *lab.Mount) bool {
+	rel, err := filepath.Rel(filepath.Join(c.labDir(), ".tls"), p)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return false
 	}
-	return false
+	if _, err := c.o.Reach.Stat(p); err == nil {
+		return false
+	}
+	parts := map[string]string{}
+	for name, part := range map[string]string{
+		"ca/ca.pem": "ca.crt", path.Join(n.Name, n.Name+".pem"): "tls.crt", path.Join(n.Name, n.Name+".key"): "tls.key",
+	} {
+		if inside, err := filepath.Rel(rel, name); err == nil && inside == "." {
+			parts[""] = part
+		} else if err == nil && !strings.HasPrefix(inside, "..") {
+			parts[inside] = part
+			m.Dir = &lab.Dir{Mode: 0o755}
+		}
+	}
+	if len(parts) == 0 {
+		return false
+	}
+	m.Certificates = parts
+	c.diags.Warnf(CodeFileGenerated, m.Pos, "to issue a certificate for a node anyway, add certificate: {issue: true}",
+		"the lab's CA issues %s when the lab is deployed, and not containerlab", path.Join(".tls", rel))
+	return true
 }
 
 // compileVolume reads one entry of volumes.

@@ -28,6 +28,9 @@ var (
 	CodeDeprecated = declare("field-deprecated", "a field has an old name",
 		"Containerlab renamed the field and still accepts the old name.",
 		"Use the new name.")
+	CodeRelease = declare("containerlab-release", "the chosen release of containerlab does not accept the topology (--for)",
+		"Containerlab 0.80 and 0.81 added keys and kinds, and removed old forms.",
+		"Follow the hint, or rewrite the file for a newer release with \"c9s convert\".")
 	CodeNoKind = declare("kind-missing", "a node has no kind",
 		"Neither the node nor its group nor the defaults set a kind.",
 		"Set kind on the node or in topology.defaults.")
@@ -79,8 +82,8 @@ var (
 	CodeFilePlaceholder = declare("file-placeholder", "a placeholder replaces a missing file or image",
 		"--allow-missing was given.",
 		"Provide the file or image before you deploy.")
-	CodeFileGenerated = declare("file-generated", "a file that containerlab generates is empty",
-		"Containerlab writes the file on its host while it deploys.",
+	CodeFileGenerated = declare("file-generated", "a file that containerlab generates is empty, or a certificate of the lab's CA",
+		"Containerlab writes the file on its host while it deploys. Certificates are issued when c9s deploys the lab.",
 		"Nothing, if the device does not need its contents.")
 	CodeFileUnreadable = declare("file-unreadable", "a file exists and cannot be read",
 		"Permissions, or a folder in place of a file.",
@@ -115,6 +118,9 @@ var (
 	CodePodWait = declare("pod-wait", "a node waits for another one of its Pod before it starts",
 		"Nodes that share a network (network-mode: container:X) share a Pod, whose containers start together.",
 		"Wait in the stage configure, or give the nodes networks of their own.")
+	CodePodDelay = declare("pod-delay", "a startup-delay delays several nodes",
+		"Nodes that share a network (network-mode: container:X) share a Pod, whose containers start together.",
+		"Give the nodes networks of their own, or let the command of the container sleep.")
 	CodeShared = declare("shared-files", "nodes of several Pods bind the same folder or volume",
 		"containerlab mounts one folder of the host for all of them; in a cluster each Pod has its own copy.",
 		"Bind it read-only if the nodes only read it; otherwise copy files, or mount a ReadWriteMany claim by an overlay.")

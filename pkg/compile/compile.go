@@ -43,6 +43,9 @@ type Options struct {
 	Previous *lab.Allocations
 	// Recycle releases the values of removed owners.
 	Recycle bool
+	// For is the release of containerlab (one of Releases) that must accept the topology
+	// too; "" for none in particular.
+	For string
 	// Policy is the compiled c9s.yaml; nil means no policy.
 	Policy Policy
 	// Reach is what the topology may read; nil for everything.
@@ -141,6 +144,7 @@ func (c *compiler) run() {
 	c.compileStages()
 	c.checkShared()
 	c.compileLinks()
+	c.checkRelease()
 	c.allocate()
 	c.shareSecrets()
 	c.files.checkMapFiles()

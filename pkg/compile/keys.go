@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -103,7 +104,10 @@ func (c *compiler) readKey(spec *kinds.Key, key topology.Key, magic *strings.Rep
 	text := func(v topology.Value) (string, bool) {
 		s, ok := v.Text()
 		if ok && magic != nil {
-			s = magic.Replace(s)
+			written := s
+			if s = magic.Replace(s); s != written && c.o.For == "0.80" {
+				c.lacks(v.Pos, "write the value out", "replaces no magic variables in %s (since 0.81)", key.Name)
+			}
 		}
 		return s, ok
 	}
@@ -219,12 +223,34 @@ func (c *compiler) compileKeys(n *node) {
 		key, ok := set[name]
 		c.formerEnv(n, name, &spec, ok)
 		if !ok {
+			c.processEnv(n, name, &spec)
 			continue
 		}
-		if value, ok := c.readKey(&spec, key, c.magic(n)); ok {
-			c.setKey(n, name, &spec, c.stageKey(n, name, value))
+		value, ok := c.readKey(&spec, key, c.magic(n))
+		if !ok {
+			n.badInterface = true // names may depend on the key
+			continue
+		}
+		c.setKey(n, name, &spec, c.stageKey(n, name, value))
+	}
+	if n.badInterface {
+		return
+	}
+	if err := n.kind.CheckKeys(n.Node); err != nil {
+		n.badInterface = true
+		c.diags.Errorf(kinds.CodeKey, keyPos(n, set), "`c9s kinds "+n.kind.Name+"` lists the keys of the kind", "node %q: %v", n.Name, err)
+	}
+}
+
+// keyPos is where the last of a node's keys is written, which is likely its own.
+func keyPos(n *node, set map[string]topology.Key) diag.Pos {
+	pos := n.Pos
+	for _, key := range set {
+		if key.Pos.Line > pos.Line || key.Pos.Line == pos.Line && key.Pos.Column > pos.Column {
+			pos = key.Pos
 		}
 	}
+	return pos
 }
 
 // setKey sets a key's value where the planners look for it.
@@ -309,10 +335,10 @@ func (c *compiler) formerExtras(n *node, set map[string]topology.Key) {
 	}
 	former := func(name, old string, pos diag.Pos) bool {
 		_, both := set[name]
-		if both && c.keys.first(pos) {
-			c.diags.Warnf(CodeDeprecated, pos, "remove extras."+old, "extras.%s has no effect, since %s is set, which replaces it", old, name)
-		} else if c.keys.first(pos) {
-			c.diags.Warnf(CodeDeprecated, pos, "write "+name+" on the node itself", "extras.%s is the old form of %s, which containerlab 0.81 rejects", old, name)
+		if both {
+			c.replaced("0.81", pos, "remove extras."+old, "extras.%s has no effect, since %s is set, which replaces it", old, name)
+		} else {
+			c.replaced("0.81", pos, "write "+name+" on the node itself", "extras.%s is the old form of %s, which containerlab 0.81 rejects", old, name)
 		}
 		return !both
 	}
@@ -332,26 +358,46 @@ func (c *compiler) formerEnv(n *node, name string, spec *kinds.Key, set bool) {
 		return
 	}
 	kv, ok := n.res.merged(func(d *topology.NodeDef) topology.Map { return d.Env })[spec.Env]
-	if !ok || !c.keys.first(kv.Pos) {
+	if !ok {
 		return
 	}
 	if set {
-		c.diags.Warnf(CodeDeprecated, kv.Pos, "remove it from env", "the environment variable %s has no effect, since %s is set, which replaces it", spec.Env, name)
+		c.replaced("0.80", kv.Pos, "remove it from env", "the environment variable %s has no effect, since %s is set, which replaces it", spec.Env, name)
 		return
 	}
 	value := kv.Value
 	if spec.EnvWhen != "" {
 		value = spec.EnvWhen
+		n.Env[spec.Env] = "true" // as the key has it
 	}
-	c.diags.Warnf(CodeDeprecated, kv.Pos, "write \""+name+": "+value+"\" on the node itself",
+	c.replaced("0.80", kv.Pos, "write \""+name+": "+value+"\" on the node itself",
 		"the environment variable %s is the old form of %s, and containerlab ignores it from 0.80 on", spec.Env, name)
+}
+
+// processEnv takes the value of a key that is not set from the environment variable that
+// containerlab's own process read before there was the key.
+func (c *compiler) processEnv(n *node, name string, spec *kinds.Key) {
+	if spec.ProcessEnv == "" {
+		return
+	}
+	for _, kv := range c.o.Env {
+		variable, value, _ := strings.Cut(kv, "=")
+		if variable != spec.ProcessEnv || value == "" || spec.ProcessWhen != "" && strings.ToLower(value) != spec.ProcessWhen {
+			continue
+		}
+		other := spec.Default != "true"
+		c.setKey(n, name, spec, other)
+		c.o.Reach.UseEnv(variable)
+		c.diags.Warnf(CodeDeprecated, diag.Pos{File: c.f.Path}, fmt.Sprintf("write \"%s: %t\" under topology.kinds.%s", name, other, n.WrittenKind),
+			"%s in the environment of c9s sets %s to %t for nodes of kind %s; containerlab ignores it from 0.80 on", variable, name, other, n.WrittenKind)
+	}
 }
 
 // formerComponents warns of the keys and variables of cards that the node or the card
 // has as keys since containerlab 0.80, and takes over the new ones.
 func (c *compiler) formerComponents(n *node, comp *topology.Component, out *lab.Component) {
-	if comp.SFM.IsSet() && c.keys.first(comp.SFM.Pos) {
-		c.diags.Warnf(CodeDeprecated, comp.SFM.Pos, "write \"sfm: "+comp.SFM.Value+"\" on the node itself", "sfm of a component is the old form of the node's sfm, and containerlab rejects it from 0.80 on")
+	if comp.SFM.IsSet() {
+		c.replaced("0.80", comp.SFM.Pos, "write \"sfm: "+comp.SFM.Value+"\" on the node itself", "sfm of a component is the old form of the node's sfm, and containerlab rejects it from 0.80 on")
 	}
 	for _, key := range []struct {
 		name, env string
@@ -364,15 +410,15 @@ func (c *compiler) formerComponents(n *node, comp *topology.Component, out *lab.
 				c.diags.Errorf(kinds.CodeKey, key.value.Pos, "remove it", "kind %q of node %q does not have the key %q in components", n.kind.Name, n.Name, key.name)
 			}
 		case key.value.Set:
-			if isOld && c.keys.first(comp.Env.Pos) {
-				c.diags.Warnf(CodeDeprecated, comp.Env.Pos, "remove it from env", "env %s of a component has no effect, since %s is set, which replaces it", key.env, key.name)
+			if isOld {
+				c.replaced("0.80", comp.Env.Pos, "remove it from env", "env %s of a component has no effect, since %s is set, which replaces it", key.env, key.name)
 			}
 			if out.Env == nil {
 				out.Env = map[string]string{}
 			}
 			out.Env[key.env] = strconv.Itoa(key.value.Value)
-		case isOld && n.kind != nil && n.kind.Name == "nokia_sros" && c.keys.first(comp.Env.Pos):
-			c.diags.Warnf(CodeDeprecated, comp.Env.Pos, "write \""+key.name+": "+old+"\" in the component itself", "env %s of a component is the old form of %s, which containerlab rejects from 0.80 on", key.env, key.name)
+		case isOld && n.kind != nil && n.kind.Name == "nokia_sros":
+			c.replaced("0.80", comp.Env.Pos, "write \""+key.name+": "+old+"\" in the component itself", "env %s of a component is the old form of %s, which containerlab rejects from 0.80 on", key.env, key.name)
 		}
 	}
 }

@@ -154,6 +154,10 @@ func (c *compiler) twoEnds(l *topology.Link, out *lab.Link) bool {
 			out.Endpoints = append(out.Endpoints, end)
 		}
 	}
+	if len(out.Endpoints) == 2 && out.Endpoints[0].MAC != "" && out.Endpoints[0].MAC == out.Endpoints[1].MAC {
+		c.diags.Errorf(CodeBadAddress, l.Endpoints[1].MAC.Pos, "give each end its own", "both ends of the link have the MAC address %s", out.Endpoints[0].MAC)
+		ok = false
+	}
 	return ok && len(out.Endpoints) == 2
 }
 

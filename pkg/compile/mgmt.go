@@ -193,9 +193,12 @@ func (c *compiler) mgmtFamily(subnet, gateway, within topology.Str, fallback net
 	}
 	if gateway.Value != "" {
 		if a, ok := c.address(gateway, "management gateway", false); ok {
-			if f.Subnet.Contains(a) {
+			switch {
+			case a == f.Subnet.Addr() || a.Is4() && a == alloc.Broadcast(f.Subnet):
+				c.diags.Errorf(CodeBadAddress, gateway.Pos, "choose another address", "management gateway %s is the first or the last of %s, which hosts cannot use", a, f.Subnet)
+			case f.Subnet.Contains(a):
 				f.Gateway = a
-			} else {
+			default:
 				c.diags.Errorf(CodeBadAddress, gateway.Pos, "choose an address of "+f.Subnet.String(), "management gateway %s is not in the subnet", a)
 			}
 		}

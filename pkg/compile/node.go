@@ -23,7 +23,7 @@ const hostKind = "host"
 // resolveNodes finds each node's levels and kind.
 func (c *compiler) resolveNodes() {
 	t := c.f.Topology
-	if len(t.Nodes.Items) == 0 {
+	if len(t.Nodes.Items) == 0 && !t.Nodes.Broken {
 		c.diags.Errorf(topology.CodeMissingField, diag.Pos{File: c.f.Path, Line: t.Pos.Line, Column: t.Pos.Column}, "add nodes under topology.nodes", "the topology has no nodes")
 	}
 	c.checkKinds()
@@ -334,6 +334,10 @@ func (c *compiler) tailscalePort(s topology.Str) bool {
 	}
 	if !tailscalePorts.MatchString(s.Value) {
 		c.diags.Errorf(CodeBadPort, s.Pos, "write 8022:22/ts", "port %q of the Tailscale proxy is not LISTEN:PORT/ts", s.Value)
+		return true
+	}
+	if c.before("0.80") {
+		c.lacks(s.Pos, "publish the port without /ts", "has no ports of a Tailscale proxy (since 0.80)")
 		return true
 	}
 	c.diags.Warnf(CodeFieldIgnored, s.Pos, "use `c9s exec`, or publish the port without /ts", "port %s is ignored: c9s starts no Tailscale proxy", s.Value)

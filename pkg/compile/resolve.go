@@ -32,7 +32,7 @@ func resolveNode(t *topology.Topology, def topology.Def) resolved {
 	if def.Node != nil {
 		if g := def.Node.Group.Value; g != "" {
 			r.group = g
-		} else if k, ok := kindBlock(t, r.kind); ok && k != nil && k.Group.Value != "" {
+		} else if k, _, ok := kindBlock(t, r.kind); ok && k != nil && k.Group.Value != "" {
 			r.group = k.Group.Value
 		}
 		r.levels = append(r.levels, def.Node)
@@ -40,7 +40,7 @@ func resolveNode(t *topology.Topology, def topology.Def) resolved {
 	if g, ok := t.Groups.Get(r.group); ok && g != nil {
 		r.levels = append(r.levels, g)
 	}
-	if k, ok := kindBlock(t, r.kind); ok && k != nil {
+	if k, _, ok := kindBlock(t, r.kind); ok && k != nil {
 		r.levels = append(r.levels, k)
 	}
 	r.levels = append(r.levels, defaults)
@@ -48,21 +48,22 @@ func resolveNode(t *topology.Topology, def topology.Def) resolved {
 }
 
 // kindBlock is the block of topology.kinds for a kind: the one of that very name,
-// else the first by name that differs only in case, as in containerlab 0.80.
-func kindBlock(t *topology.Topology, kind string) (*topology.NodeDef, bool) {
-	if k, ok := t.Kinds.Get(kind); ok {
-		return k, true
-	}
-	name := ""
-	for _, def := range t.Kinds.Items {
-		if strings.EqualFold(def.Name, kind) && (name == "" || def.Name < name) {
-			name = def.Name
+// else the first by name that differs only in case, as in containerlab 0.80. It also
+// returns the entry that has it.
+func kindBlock(t *topology.Topology, kind string) (*topology.NodeDef, topology.Def, bool) {
+	var found *topology.Def
+	for i, def := range t.Kinds.Items {
+		if def.Name == kind {
+			return def.Node, def, true
+		}
+		if strings.EqualFold(def.Name, kind) && (found == nil || def.Name < found.Name) {
+			found = &t.Kinds.Items[i]
 		}
 	}
-	if name == "" {
-		return nil, false
+	if found == nil {
+		return nil, topology.Def{}, false
 	}
-	return t.Kinds.Get(name)
+	return found.Node, *found, true
 }
 
 // kindOf is the kind as written: the node's, its group's, that of the defaults'

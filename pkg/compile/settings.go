@@ -335,6 +335,7 @@ func (c *compiler) compileComponents(n *node) {
 	if list == nil {
 		return
 	}
+	c.checkComponents(n, list)
 	slots := map[string]diag.Pos{}
 	for _, comp := range list.Items {
 		slot := strings.ToUpper(strings.TrimSpace(comp.Slot.Value))

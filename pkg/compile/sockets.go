@@ -22,6 +22,9 @@ var (
 // engineData matches the folders where engines store images and containers.
 var engineData = regexp.MustCompile(`^/var/lib/(?:` + engines + `|containers)(?:$|/)`)
 
+// namespaces matches the folders of network namespaces.
+var namespaces = regexp.MustCompile(`^(?:/var)?/run/netns(?:$|/)`)
+
 // isEngineData reports whether a clean, absolute path is an engine's own data.
 func isEngineData(p string) bool { return engineData.MatchString(p) }
 

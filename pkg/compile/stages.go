@@ -31,6 +31,7 @@ func (c *compiler) compileStages() {
 		}
 	}
 	c.checkPodWaits()
+	c.checkPodDelays()
 	c.checkCycles()
 }
 
@@ -106,6 +107,25 @@ func (c *compiler) checkPodWaits() {
 				c.diags.Errorf(CodePodWait, w.pos, "wait in the stage configure, or give the nodes networks of their own",
 					"node %q cannot wait for %q before it starts: they share a Pod (network-mode), whose containers start together", n.Name, w.wait.Node)
 			}
+		}
+	}
+}
+
+// checkPodDelays warns of a startup-delay that delays more than its node: the containers
+// of a Pod start together, after the longest delay.
+func (c *compiler) checkPodDelays() {
+	longest := map[string]*node{}
+	for _, n := range c.order {
+		pod := c.podOf(n.Name)
+		if l := longest[pod]; l == nil || n.StartupDelay > l.StartupDelay {
+			longest[pod] = n
+		}
+	}
+	for _, n := range c.order {
+		if l := longest[c.podOf(n.Name)]; l.StartupDelay > n.StartupDelay {
+			pos := l.res.integer(func(d *topology.NodeDef) topology.Int { return d.StartupDelay }).Pos
+			c.diags.Warnf(CodePodDelay, pos, "give the nodes networks of their own, or let the command of the container sleep",
+				"startup-delay of node %q also delays node %q: they share a Pod (network-mode), whose containers start together", l.Name, n.Name)
 		}
 	}
 }

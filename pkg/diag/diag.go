@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -151,39 +150,4 @@ func (l *List) Count() (errors, warnings int) {
 		}
 	}
 	return errors, warnings
-}
-
-// Collapse merges the warnings that differ only in position and node, and the errors
-// at one position that differ only in the node, such as those of defaults. It keeps
-// the first of each and appends the number of the others to its message.
-func Collapse(diags []Diagnostic) []Diagnostic {
-	index := map[Diagnostic]int{}
-	more := map[int]int{}
-	var out []Diagnostic
-	for _, d := range diags {
-		key := d
-		if d.Severity == Warning {
-			key.Line, key.Column = 0, 0
-		} else {
-			key.Message = strings.ReplaceAll(d.Message, strconv.Quote(d.Node), "")
-		}
-		key.Node = ""
-		if first, seen := index[key]; seen {
-			more[first]++
-			continue
-		}
-		index[key] = len(out)
-		out = append(out, d)
-	}
-	for i, n := range more {
-		where := "and at %d more place"
-		if out[i].Severity == Error {
-			where = "and for %d more node"
-		}
-		if n > 1 {
-			where += "s"
-		}
-		out[i].Message += " (" + fmt.Sprintf(where, n) + ")"
-	}
-	return out
 }

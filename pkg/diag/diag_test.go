@@ -44,7 +44,7 @@ func TestCollapse(t *testing.T) {
 	for _, d := range Collapse(l.All()) {
 		got = append(got, fmt.Sprintf("%d %s", d.Line, d.Message))
 	}
-	want := []string{"1 same", "1 same (and at 2 more places)", "2 same", "3 same", "9 other", `20 the image of node "r1" is bad (and for 2 more nodes)`, `21 no interface "r1"`, `21 no interface "r2"`, `21 no interface "r3"`}
+	want := []string{"1 same", "1 same (and at 2 more places)", "2 same", "3 same", "9 other", `20 the image of node "r1" is bad (and for 2 more nodes: r2, r3)`, `21 no interface "r1"`, `21 no interface "r2"`, `21 no interface "r3"`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -242,10 +242,14 @@ type Mount struct {
 	Target   string   `json:"target"`
 	ReadOnly bool     `json:"readOnly,omitempty"`
 	Pos      diag.Pos `json:"pos"`
-	// Exactly one of the following is set.
+	// Exactly one of the following is set, but for Dir with Certificates.
 	File *FileRef `json:"file,omitempty"`
 	// Dir is a staged folder: files with paths relative to Target.
 	Dir *Dir `json:"dir,omitempty"`
+	// Certificates are the parts of the node's certificate ("ca.crt", "tls.crt",
+	// "tls.key") that Dir has besides, by their paths in it. Without Dir, the mount is the
+	// one part whose path is "".
+	Certificates map[string]string `json:"certificates,omitempty"`
 	// HostPath is a path of the worker (always mounted read-only unless it is
 	// a device).
 	HostPath string `json:"hostPath,omitempty"`

@@ -56,6 +56,9 @@ type Input struct {
 	// Previous are the allocations to retain. Recycle releases those of removed nodes.
 	Previous *lab.Allocations
 	Recycle  bool
+	// For is the release of containerlab that must accept the topology, "" for none in
+	// particular.
+	For string
 }
 
 // Compile reads and compiles a topology. The error is for what is not a diagnostic of the
@@ -77,19 +80,29 @@ func Compile(ctx context.Context, in Input) (*Compiled, error) {
 	if in.Trust {
 		src.Reach = src.Reach.Trust()
 	}
+	if err := c.read(ctx, in); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// read reads and compiles the source.
+func (c *Compiled) read(ctx context.Context, in Input) error {
+	src := c.Source
 	env, withheld := src.Reach.Env(in.Env, in.PassEnv)
 	file, diags := topology.Load(ctx, src, topology.Options{Env: env, Withheld: withheld, VarsFiles: in.VarsFiles})
 	c.File, c.Diags = file, append(c.Diags, diags...)
 	pol, diags, err := loadPolicy(src, in.Policy)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.Diags = append(c.Diags, diags...)
 	if file == nil {
 		if src.IsTemplate() && !slices.ContainsFunc(c.Diags, func(d diag.Diagnostic) bool { return d.Code == topology.CodeTemplate }) {
 			c.Diags = append(c.Diags, templateLines(src))
 		}
-		return c, nil
+		return nil
 	}
 	l, diags := compile.Compile(ctx, file, in.options(c, env, pol))
 	c.Lab = l
@@ -105,7 +118,7 @@ func Compile(ctx context.Context, in Input) (*Compiled, error) {
 	if src.IsTemplate() && HasErrors(c.Diags) {
 		c.Diags = append(c.Diags, templateLines(src))
 	}
-	return c, nil
+	return nil
 }
 
 func (in Input) options(c *Compiled, env []string, pol *policy.Policy) compile.Options {
@@ -113,7 +126,7 @@ func (in Input) options(c *Compiled, env []string, pol *policy.Policy) compile.O
 	home, _ := os.UserHomeDir()
 	o := compile.Options{
 		Namespace: in.Namespace, Previous: in.Previous, Recycle: in.Recycle,
-		Kinds: c.Kinds, Env: env, Home: home, MapFiles: in.MapFiles, AllowMissing: in.AllowMissing,
+		Kinds: c.Kinds, Env: env, Home: home, MapFiles: in.MapFiles, AllowMissing: in.AllowMissing, For: in.For,
 		Reach: src.Reach, Fetch: fetch.HTTP, GitHead: fetch.Head,
 	}
 	if src.Reach.Limited() {

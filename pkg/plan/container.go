@@ -135,6 +135,14 @@ func UserMounts(n *lab.Node) (mounts []Mount, files []File) {
 				files = append(files, f)
 			}
 		}
+		for _, name := range slices.Sorted(maps.Keys(m.Certificates)) {
+			mount.Path = staged
+			f := File{Path: path.Join(staged, name), Mode: 0o644, Certificate: m.Certificates[name]}
+			if f.Certificate == "tls.key" {
+				f.Mode, f.Secret = 0o600, true
+			}
+			files = append(files, f)
+		}
 		mounts = append(mounts, mount)
 	}
 	return mounts, files

@@ -44,6 +44,8 @@ type behaviour struct {
 	startup func(*draft)
 	// finish completes the plan.
 	finish func(*draft)
+	// always completes a plan, whoever made it.
+	always func(*draft, *Plan)
 }
 
 var behaviours = map[string]behaviour{
@@ -51,7 +53,7 @@ var behaviours = map[string]behaviour{
 	"ceos":    {prepare: ceosManagement, finish: ceosFlash},
 	"srlinux": {prepare: srlinuxPrepare, startup: srlinuxStartup},
 	"sros":    {prepare: srosPrepare},
-	"srsim":   {prepare: srsimPrepare, startup: srsimStartup, finish: srsimCards},
+	"srsim":   {prepare: srsimPrepare, startup: srsimStartup, finish: srsimCards, always: srsimFinish},
 }
 
 // fill makes the plan of a node whose kind is known.
@@ -86,6 +88,9 @@ func (d *draft) fill() {
 	d.readiness()
 	if do.finish != nil {
 		do.finish(d)
+	}
+	if do.always != nil {
+		do.always(d, d.plan)
 	}
 	d.plan.Steps = append(d.plan.Steps, UserSteps(d.node, d.plan.Containers)...)
 	d.plan.Files = SortFiles(d.plan.Files)
@@ -132,7 +137,7 @@ func (d *draft) checkType() bool {
 	if len(t.Values) == 0 {
 		return true
 	}
-	name := cmp.Or(d.data.NodeType, typeByImage(t, d.data.Image), t.Assumed)
+	name := cmp.Or(d.data.NodeType, t.FromImage(d.data.Image), t.Assumed)
 	if t.IgnoreCase {
 		name = strings.ToLower(name)
 	}
@@ -142,17 +147,6 @@ func (d *draft) checkType() bool {
 		return false
 	}
 	return true
-}
-
-// typeByImage is the type that the name of an image stands for, "" for none.
-func typeByImage(t kinds.Types, image string) string {
-	last := strings.ToLower(path.Base(image))
-	for _, part := range slices.Sorted(maps.Keys(t.ByImage)) {
-		if strings.Contains(last, part) {
-			return t.ByImage[part]
-		}
-	}
-	return ""
 }
 
 func typeNames(t kinds.Types) string {
@@ -169,7 +163,8 @@ func (d *draft) needs() {
 		MinMemory: int64(k.Needs.MinMemory) << 30,
 		License:   k.License.Policy,
 		Certificate: k.Certificate == "always" ||
-			k.Certificate == "optional" && n.Certificate.Issue,
+			k.Certificate == "optional" && n.Certificate.Issue ||
+			slices.ContainsFunc(n.Mounts, func(m lab.Mount) bool { return len(m.Certificates) > 0 }),
 	}
 	d.plan.Credentials = d.data.Credentials
 	d.plan.Ports = k.Ports

@@ -90,6 +90,9 @@ func (d *draft) finish(p *Plan) {
 	}
 	d.finishFiles(p)
 	d.finishMounts(p)
+	if do := behaviours[d.kind.Behaviour]; do.always != nil {
+		do.always(d, p)
+	}
 }
 
 // finishFiles marks the files that only seed what the device saves and those that

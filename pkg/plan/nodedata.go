@@ -85,6 +85,9 @@ type NodeData struct {
 	// MgmtSlot and MgmtPort are those of the management port of an IOL.
 	MgmtSlot, MgmtPort int
 
+	// PortLines are the lines of ports.conf of a switch with breakouts, nil without.
+	PortLines []string
+
 	endpoints []EndpointData
 }
 
@@ -138,6 +141,9 @@ func newNodeData(d *draft) *NodeData {
 	}
 	if n.License != nil {
 		out.License = cmp.Or(n.License.Origin, "license")
+	}
+	if layout, err := kinds.NewBreakouts(n); err == nil && layout != nil {
+		out.PortLines = layout.Lines()
 	}
 	out.management(l, n)
 	return out

@@ -280,6 +280,9 @@ func TestRecordedChassis(t *testing.T) {
 					switch field {
 					case "env NO_PROXY", "env no_proxy", "env CLAB_LABEL_CLAB_NODE_LAB_DIR", "env CLAB_LABEL_CLAB_TOPO_FILE",
 						"env CLAB_LABEL_CLAB_OWNER", "healthcheck":
+					// Since containerlab 0.80.
+					case "env NOKIA_SROS_ADDRESS_IPV4_ACTIVE", "env NOKIA_SROS_ADDRESS_IPV6_ACTIVE",
+						"env NOKIA_SROS_STATIC_ROUTE_1", "env NOKIA_SROS_STATIC_ROUTE_2":
 					default:
 						t.Errorf("%s card %s: %s: %s", nodeName, c.Name, field, text)
 					}

@@ -16,9 +16,19 @@ import (
 // the chassis comes with), a chassis (a container per card), or a card by itself,
 // which says so with NOKIA_SROS_SLOT and shares the namespace of another node.
 
-// srsimChassis reports whether the node is a chassis.
+// srsimChassis reports whether the node is a chassis: one of modular type, or of an
+// integrated type that takes two control cards and has both.
 func (d *draft) srsimChassis() bool {
-	return len(d.node.Components) > 1 && d.data.TypeData["card"] == ""
+	cards := d.node.Components
+	if len(cards) < 2 || d.data.TypeData["card"] == "" {
+		return len(cards) > 1
+	}
+	slots := make([]string, 0, len(cards))
+	for _, c := range cards {
+		slots = append(slots, strings.ToUpper(strings.TrimSpace(c.Slot)))
+	}
+	slices.Sort(slots)
+	return strings.Join(slots, " ") == d.data.TypeData["slots"]
 }
 
 // srsimPrepare settles the node's slot and the environment of its cards.
@@ -153,6 +163,51 @@ func srsimCardEnv(env map[string]string, c *lab.Component, x *NodeData) {
 	env["CLAB_LABEL_CLAB_NODE_NAME"] = x.ShortName + suffix
 	env["CLAB_LABEL_CLAB_NODE_LONGNAME"] = x.LongName + suffix
 	env["CLAB_INTFS"] = "0"
+}
+
+// srsimFinish tells the control cards of a chassis the management address, as
+// containerlab does since 0.80.
+func srsimFinish(d *draft, p *Plan) {
+	if !d.srsimChassis() {
+		return
+	}
+	for i := range p.Containers {
+		if env := p.Containers[i].Env; kinds.IsCPMSlot(env["NOKIA_SROS_SLOT"]) {
+			srsimMgmtEnv(env, d.data)
+		}
+	}
+}
+
+// srsimMgmtEnv adds the address and the default routes of the management interface to
+// the environment of a control card, unless the user sets any of them or another
+// interface.
+func srsimMgmtEnv(env map[string]string, x *NodeData) {
+	const active4, active6 = "NOKIA_SROS_ADDRESS_IPV4_ACTIVE", "NOKIA_SROS_ADDRESS_IPV6_ACTIVE"
+	const route = "NOKIA_SROS_STATIC_ROUTE_"
+	if port := env["NOKIA_SROS_MGMT_IF"]; port != "" && port != "eth0" || env[active4] != "" || env[active6] != "" {
+		return
+	}
+	for name := range env {
+		if strings.HasPrefix(name, route) {
+			return
+		}
+	}
+	for _, f := range []struct {
+		active, address string
+		bits            int
+		route, gateway  string
+	}{
+		{active4, x.MgmtIPv4Address, x.MgmtIPv4PrefixLength, route + "1=0.0.0.0/0", x.MgmtIPv4Gateway},
+		{active6, x.MgmtIPv6Address, x.MgmtIPv6PrefixLength, route + "2=::/0", x.MgmtIPv6Gateway},
+	} {
+		if f.address == "" {
+			continue
+		}
+		env[f.active] = fmt.Sprintf("%s/%d", f.address, f.bits)
+		if name, prefix, _ := strings.Cut(f.route, "="); f.gateway != "" {
+			env[name] = prefix + "@" + f.gateway
+		}
+	}
 }
 
 // srsimSorted is line cards by number, then B, then A: the first owns the

@@ -14,6 +14,8 @@ type File struct {
 	Dir  string
 	// Uses are the fields that are not Supported, in the order of the file.
 	Uses []Use
+	// Newer are the fields that containerlab 0.79 does not have.
+	Newer []Use
 
 	Name     Str       `yaml:"name"`
 	Prefix   PrefixStr `yaml:"prefix"`
@@ -56,7 +58,8 @@ type Mgmt struct {
 	IPAM          *IPAM      `yaml:"ipam"`
 	Tailscale     *Tailscale `yaml:"tailscale"`
 
-	// Others are the networks after the first, where the file has a list of them.
+	// List is set if the file has a list of networks. Others are those after the first.
+	List   bool
 	Others []Mgmt
 }
 
@@ -102,7 +105,9 @@ type Topology struct {
 // Defs are named node definitions in the order of the file.
 type Defs struct {
 	Items []Def
-	index map[string]int
+	// Broken is set if the file has something else in their place.
+	Broken bool
+	index  map[string]int
 }
 
 // Def is one entry of kinds, groups or nodes. Node is nil where the file has

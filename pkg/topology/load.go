@@ -121,8 +121,12 @@ func parseFile(src *Source, text string, diags *diag.List) *File {
 		return ""
 	}
 	d.Seen = func(t reflect.Type, key string, n *yaml.Node) {
-		if field := prefixes[t] + key; treatments[field] != Supported {
+		field := prefixes[t] + key
+		if treatments[field] != Supported {
 			f.Uses = append(f.Uses, Use{Field: field, Pos: d.Pos(n)})
+		}
+		if since[field] != "" {
+			f.Newer = append(f.Newer, Use{Field: field, Pos: d.Pos(n)})
 		}
 	}
 	root := d.Deref(doc.Content[0])

@@ -167,6 +167,7 @@ func anyScalar(n *yaml.Node) any {
 
 func (l *Defs) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	if n.Kind != yaml.MappingNode {
+		l.Broken = true
 		d.WrongType(n, path, strictyaml.WantMapping)
 		return
 	}
@@ -207,6 +208,7 @@ func (m *Mgmt) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 		}
 		if i == 0 {
 			*m = entry
+			m.List = true
 		} else {
 			m.Others = append(m.Others, entry)
 		}

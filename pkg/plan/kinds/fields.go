@@ -1,5 +1,12 @@
 package kinds
 
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
 // Types are the values of a node's type. The zero value takes any.
 type Types struct {
 	// Default becomes the type of a node that has none. Assumed is only used to
@@ -18,6 +25,17 @@ type Types struct {
 	// Values maps each type to properties, which templates see as .TypeData.
 	// Empty means that any type is taken.
 	Values map[string]map[string]string `yaml:"values" json:"values,omitempty"`
+}
+
+// FromImage returns the type that the name of an image stands for, "" for none.
+func (t Types) FromImage(image string) string {
+	last := strings.ToLower(path.Base(image))
+	for _, part := range slices.Sorted(maps.Keys(t.ByImage)) {
+		if strings.Contains(last, part) {
+			return t.ByImage[part]
+		}
+	}
+	return ""
 }
 
 // Container is the kind's part of a container. Values are templates; a sysctl or

@@ -80,8 +80,14 @@ func (m *mapper) compileName() error {
 			m.groups[g] = i
 		}
 	}
-	if m.rules.Count != "" && m.rules.Count != "cards" && m.rules.Count != "management" {
-		return fmt.Errorf("interfaces.count: %q is neither cards nor management", m.rules.Count)
+	switch m.rules.Count {
+	case "", "cards", "management":
+	case "breakouts":
+		if m.groups["lane"] == 0 {
+			return fmt.Errorf("interfaces.match: needs a group named lane")
+		}
+	default:
+		return fmt.Errorf("interfaces.count: %q is none of cards, management and breakouts", m.rules.Count)
 	}
 	if m.rules.Name == "" {
 		if m.groups["port"] == 0 {
@@ -161,6 +167,8 @@ func (k *Kind) MapInterface(name string, n *lab.Node) (linux, alias string, err 
 		linux, err = m.countCards(groups, n)
 	case m.rules.Count == "management":
 		linux, err = m.aroundManagement(groups, n)
+	case m.rules.Count == "breakouts":
+		linux, err = m.brokenOut(groups, n)
 	case m.name != nil:
 		linux, err = m.fillName(groups)
 	default:
@@ -296,6 +304,8 @@ func (k *Kind) refuses(name string, n *lab.Node) string {
 	case m.rules.Allow == vmName && !isVMName(name),
 		m.rules.Allow != vmName && m.allow != nil && !m.allow.MatchString(name):
 		return "not a name that this kind has"
+	case m.rules.Count == "breakouts":
+		return m.beyond(name, n)
 	}
 	return ""
 }

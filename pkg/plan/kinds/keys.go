@@ -47,6 +47,11 @@ type Key struct {
 	EnvWhen string `yaml:"envWhen" json:"envWhen,omitempty"`
 	// EnvFormer: topologies set Env before the key existed.
 	EnvFormer bool `yaml:"envFormer" json:"envFormer,omitempty"`
+	// ProcessEnv is the environment variable of containerlab's own process that had a
+	// boolean's other value before the key existed: if it is set, and ProcessWhen is "" or
+	// its value in lower case.
+	ProcessEnv  string `yaml:"processEnv" json:"processEnv,omitempty"`
+	ProcessWhen string `yaml:"processWhen" json:"processWhen,omitempty"`
 	// Since is the release of containerlab that brought the key.
 	Since string `yaml:"since" json:"since,omitempty"`
 	// Meaning says what the key does, Default what holds without it.

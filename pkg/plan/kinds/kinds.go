@@ -36,6 +36,8 @@ type Kind struct {
 	StitchLinks bool `yaml:"stitchLinks" json:"stitchLinks,omitempty"`
 	// Interfaces says how data interfaces are named.
 	Interfaces Interfaces `yaml:"interfaces" json:"interfaces,omitzero"`
+	// Components marks kinds with cards.
+	Components bool `yaml:"components" json:"components,omitempty"`
 	// Keys are the keys that nodes of the kind can have beside the generic ones.
 	Keys map[string]Key `yaml:"keys" json:"keys,omitempty"`
 	// Since is the release of containerlab that brought the kind, "" for
@@ -103,6 +105,9 @@ type Interfaces struct {
 	// Match is a regular expression (RE2) with the named group "port", and
 	// "slot" or any group that Name uses. It is not anchored by itself.
 	Match string `yaml:"match" json:"match,omitempty"`
+	// Since is the release of containerlab that brought Match, "" for
+	// ContainerlabVersion or earlier.
+	Since string `yaml:"since" json:"since,omitempty"`
 	// Keep is a regular expression of names that are Linux names already.
 	Keep string `yaml:"keep" json:"keep,omitempty"`
 	// Strict refuses names that neither Keep nor Match matches.
@@ -119,8 +124,10 @@ type Interfaces struct {
 	Name string `yaml:"name" json:"name,omitempty"`
 	// OffsetAlone is Offset for nodes with network-mode none, 0 for the same.
 	OffsetAlone int `yaml:"offsetAlone" json:"offsetAlone,omitempty"`
-	// Count is "cards" for ports that are counted over the node's components, or
-	// "management" for ports of which the key mgmt-intf names one for eth0.
+	// Count is "cards" for ports that are counted over the node's components,
+	// "management" for ports of which the key mgmt-intf names one for eth0, or
+	// "breakouts" for ports that the keys port-count and breakouts may split into
+	// lanes, which the group "lane" of Match has.
 	Count string `yaml:"count" json:"count,omitempty"`
 	// Allow and Deny are regular expressions that a Linux name has to match and
 	// must not match.

@@ -1,0 +1,453 @@
+// Package convert rewrites topologies for a newer release of containerlab. It edits the
+// text of the file, so that comments, order and layout stay.
+package convert
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/c9s-lab/c9s/pkg/compile"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/topology"
+)
+
+// Rewrite returns the text of a topology file as a release of containerlab ("0.80" or
+// "0.81") reads it. f is the file as it was read, which says what nodes inherit. The
+// diagnostics tell what was dropped and what has to be rewritten by hand. The text must
+// be YAML, not a template.
+func Rewrite(text string, f *topology.File, cat *kinds.Catalogue, release string) (string, []diag.Diagnostic, error) {
+	d, err := parse(text)
+	if err != nil || d.root == nil || f == nil || f.Topology == nil {
+		return text, nil, err
+	}
+	r := &rewriter{document: d, file: f.Path, cat: cat, nodes: compile.Inherit(f.Topology), users: map[*yaml.Node]map[string]bool{}}
+	r.readBlocks()
+	r.variables()
+	r.components()
+	if release >= "0.81" {
+		r.extras()
+	}
+	r.oldNames()
+	out := r.apply()
+	if _, err := parse(out); err != nil {
+		return text, nil, fmt.Errorf("the rewritten file would not be YAML: %w", err)
+	}
+	return out, r.diags.All(), nil
+}
+
+type rewriter struct {
+	*document
+	file  string
+	cat   *kinds.Catalogue
+	diags diag.List
+	// nodes are what the nodes inherit from, own the mappings of those that have one of
+	// their own, and keys the places of those that have none.
+	nodes map[string]compile.Inherited
+	own   map[string]*yaml.Node
+	keys  map[string]*yaml.Node
+	// defs are the mappings that define nodes, groups, kinds and defaults, or are merged
+	// into such ones; users are the nodes that inherit from each.
+	defs  []*yaml.Node
+	users map[*yaml.Node]map[string]bool
+}
+
+func (r *rewriter) pos(n *yaml.Node) diag.Pos {
+	return diag.Pos{File: r.file, Line: n.Line, Column: n.Column}
+}
+
+// byHand reports what is not rewritten.
+func (r *rewriter) byHand(n *yaml.Node, format string, args ...any) {
+	r.diags.Errorf(CodeByHand, r.pos(n), "rewrite it yourself; `c9s explain` describes the key", format, args...)
+}
+
+// dropped reports what is removed without a successor.
+func (r *rewriter) dropped(n *yaml.Node, format string, args ...any) {
+	r.diags.Warnf(CodeDropped, r.pos(n), "none needed", format, args...)
+}
+
+// readBlocks finds the definitions and the nodes that inherit from each.
+func (r *rewriter) readBlocks() {
+	r.own, r.keys = map[string]*yaml.Node{}, map[string]*yaml.Node{}
+	topo, _ := find(r.root, "topology")
+	all := deref(topo.value)
+	if e, ok := find(all, "defaults"); ok {
+		r.define(e.value, func(compile.Inherited, string) bool { return true })
+	}
+	for _, section := range []string{"kinds", "groups", "nodes"} {
+		s, _ := find(all, section)
+		for _, e := range entries(deref(s.value)) {
+			name := e.key.Value
+			r.define(e.value, func(in compile.Inherited, node string) bool {
+				switch section {
+				case "kinds":
+					return in.Block == name
+				case "groups":
+					return in.Group == name
+				}
+				return node == name
+			})
+			if section == "nodes" {
+				r.keys[name] = e.key
+				if e.value.Kind == yaml.MappingNode {
+					r.own[name] = e.value
+				}
+			}
+		}
+	}
+}
+
+// define notes a definition, and what it merges, with the nodes for which has is true.
+func (r *rewriter) define(n *yaml.Node, has func(in compile.Inherited, node string) bool) {
+	m := deref(n)
+	if m == nil || m.Kind != yaml.MappingNode {
+		return
+	}
+	if r.users[m] == nil {
+		r.users[m] = map[string]bool{}
+		r.defs = append(r.defs, m)
+	}
+	for node, in := range r.nodes {
+		if has(in, node) {
+			r.users[m][node] = true
+		}
+	}
+	for _, e := range entries(m) {
+		if e.key.Tag != "!!merge" {
+			continue
+		}
+		merged := []*yaml.Node{e.value}
+		if v := deref(e.value); v.Kind == yaml.SequenceNode {
+			merged = v.Content
+		}
+		for _, other := range merged {
+			if deref(other) != m {
+				r.define(other, has)
+			}
+		}
+	}
+}
+
+// kindOf is the kind of a node in the catalogue, nil if it has none.
+func (r *rewriter) kindOf(node string) *kinds.Kind {
+	k, _ := r.cat.Lookup(r.nodes[node].Kind)
+	return k
+}
+
+// split sorts the nodes that inherit from a definition by whether their kind is wanted.
+func (r *rewriter) split(m *yaml.Node, wanted func(*kinds.Kind) bool) (with, without []string) {
+	for _, node := range slices.Sorted(maps.Keys(r.users[m])) {
+		if k := r.kindOf(node); k != nil && wanted(k) {
+			with = append(with, node)
+		} else {
+			without = append(without, node)
+		}
+	}
+	return with, without
+}
+
+// has reports whether any definition that one of the nodes inherits from has a key.
+func (r *rewriter) has(nodes []string, key string) bool {
+	for _, m := range r.defs {
+		if _, ok := find(m, key); ok && slices.ContainsFunc(nodes, func(n string) bool { return r.users[m][n] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// give writes a key on the nodes themselves, if others inherit from the definition at
+// which it is written now and do not have the key.
+func (r *rewriter) give(nodes []string, key, value string) bool {
+	ok := true
+	for _, node := range nodes {
+		m, at := r.own[node], r.keys[node]
+		switch {
+		case m != nil && len(r.users[m]) == 1 && len(m.Content) > 0:
+			r.insert(entries(m)[0], key, value, nil)
+		case m == nil && at != nil && strings.HasPrefix(r.text[r.offset(at)+len(r.raw(at)):], ":\n"):
+			end := r.offset(at) + len(r.raw(at)) + 1
+			r.replace(end, end, " {"+key+": "+value+"}")
+		default:
+			ok = false
+		}
+	}
+	return ok
+}
+
+// variables replaces environment variables by the keys that containerlab has for them
+// since 0.80.
+func (r *rewriter) variables() {
+	former := map[string]string{} // variable to key
+	for _, k := range r.cat.All() {
+		for name, spec := range k.Keys {
+			if spec.EnvFormer {
+				former[spec.Env] = name
+			}
+		}
+	}
+	for _, m := range r.defs {
+		env, ok := find(m, "env")
+		if !ok {
+			continue
+		}
+		var gone []entry
+		for _, e := range entries(deref(env.value)) {
+			if key := former[e.key.Value]; key != "" && r.variable(m, env, e, key) {
+				gone = append(gone, e)
+			}
+		}
+		switch {
+		case env.value.Kind == yaml.AliasNode: // removed where it is written
+		case r.remove(gone):
+		case env.value.Anchor == "":
+			r.drop(env)
+		default: // others refer to the mapping
+			for _, e := range gone {
+				r.empty(e)
+			}
+		}
+	}
+}
+
+// variable writes the key of one variable, and reports whether the variable can go.
+func (r *rewriter) variable(m *yaml.Node, env, e entry, key string) bool {
+	spec := func(k *kinds.Kind) (kinds.Key, bool) {
+		s, ok := k.Keys[key]
+		return s, ok && s.EnvFormer && s.Env == e.key.Value
+	}
+	with, without := r.split(m, func(k *kinds.Kind) bool { _, ok := spec(k); return ok })
+	if len(with) == 0 {
+		return false
+	}
+	value, ok := r.written(e)
+	if s, _ := spec(r.kindOf(with[0])); s.EnvWhen != "" {
+		value = s.EnvWhen
+	}
+	switch {
+	case !ok:
+		r.byHand(e.key, "the variable %s is not a plain text", e.key.Value)
+		return false
+	case r.has(with, key): // the key wins
+		return len(without) == 0
+	case len(without) == 0:
+		r.insert(env, key, value, e.value)
+		return true
+	default:
+		if !r.give(with, key, value) {
+			r.byHand(e.key, "nodes of several kinds inherit the variable %s, and only some of the kinds have the key %s", e.key.Value, key)
+		}
+		return false
+	}
+}
+
+// components rewrites the cards of a chassis as containerlab 0.80 wants them.
+func (r *rewriter) components() {
+	for _, m := range r.defs {
+		list, ok := find(m, "components")
+		if !ok || list.value.Kind != yaml.SequenceNode {
+			continue
+		}
+		with, without := r.split(m, func(k *kinds.Kind) bool { return k.Components })
+		switch {
+		case len(with) == 0 && len(without) > 0:
+			r.dropped(list.key, "components had no effect, since the kind has no cards")
+			r.drop(list)
+			continue
+		case len(without) > 0:
+			r.byHand(list.key, "nodes of kinds without cards inherit components, which containerlab rejects")
+		}
+		gone := r.fabric(list, with)
+		if len(with) > 0 && r.kindOf(with[0]).Name == "nokia_sros" {
+			gone = append(gone, r.cardVariables(list.value)...)
+		}
+		for _, item := range list.value.Content {
+			card := deref(item)
+			r.remove(slices.DeleteFunc(slices.Clone(gone), func(e entry) bool { return e.in != card }))
+		}
+	}
+}
+
+// fabric moves the switch fabric module from the cards to the node. It returns the
+// entries of the cards that can go.
+func (r *rewriter) fabric(list entry, nodes []string) []entry {
+	var found []entry
+	values := map[string]bool{}
+	controlWithout, lineWithout := false, false
+	for _, item := range list.value.Content {
+		if e, ok := find(deref(item), "sfm"); ok {
+			found = append(found, e)
+			text, _ := r.written(e)
+			values[text] = true
+		} else if slot, _ := find(deref(item), "slot"); slot.value == nil || kinds.IsCPMSlot(slot.value.Value) {
+			controlWithout = true
+		} else {
+			lineWithout = true
+		}
+	}
+	switch {
+	case len(found) == 0 || r.has(nodes, "sfm"): // the key wins
+	case len(values) > 1 || lineWithout:
+		r.byHand(found[0].key, "the cards have several switch fabric modules, and containerlab 0.80 has one for the node")
+		return nil
+	default:
+		if controlWithout {
+			r.diags.Warnf(CodeChanged, r.pos(found[0].key), "none needed: the module belongs to the chassis", "the control cards are told the switch fabric module too, as since containerlab 0.80")
+		}
+		text, _ := r.written(found[0])
+		r.insert(list, "sfm", text, found[0].value)
+	}
+	return found
+}
+
+// cardVariables writes the keys of the cards of nokia_sros that replace variables. It
+// returns the environments, which can go.
+func (r *rewriter) cardVariables(list *yaml.Node) []entry {
+	keys := map[string]string{"cpu": "cpu", "ram": "ram", "max_nics": "max-nics"}
+	var gone []entry
+	for _, item := range list.Content {
+		card := deref(item)
+		env, ok := find(card, "env")
+		if !ok || env.value.Kind != yaml.MappingNode {
+			continue
+		}
+		for _, e := range entries(env.value) {
+			key := keys[e.key.Value]
+			if key == "" {
+				r.dropped(e.key, "the variable %s of a card had no effect", e.key.Value)
+			} else if _, set := find(card, key); !set {
+				r.insert(env, key, e.value.Value, e.value)
+			}
+		}
+		gone = append(gone, env)
+	}
+	return gone
+}
+
+// moved are the places of extras whose values are keys of kinds since containerlab 0.81.
+var moved = []struct {
+	path []string
+	key  string
+}{
+	{[]string{"ceos-copy-to-flash"}, "copy-to-flash"},
+	{[]string{"frr", "daemons"}, "daemons"},
+	{[]string{"k8s_kind", "deploy", "kubeconfig"}, "kubeconfig"},
+	{[]string{"k8s_kind", "deploy", "wait"}, "wait"},
+}
+
+// extras puts what extras has on the node itself.
+func (r *rewriter) extras() {
+	for _, m := range r.defs {
+		if old, ok := find(m, "extras"); ok {
+			r.extra(m, old)
+		}
+	}
+}
+
+func (r *rewriter) extra(m *yaml.Node, old entry) {
+	var inner []entry
+	var keys []string
+	for _, p := range moved {
+		e, ok := old, true
+		for _, step := range p.path {
+			if e, ok = find(deref(e.value), step); !ok {
+				break
+			}
+		}
+		if !ok {
+			continue
+		}
+		with, without := r.split(m, func(k *kinds.Kind) bool { _, has := k.Keys[p.key]; return has })
+		switch {
+		case r.has(with, p.key):
+			continue // the key wins
+		case len(with) == 0 && len(without) > 0:
+			r.dropped(e.key, "extras.%s had no effect, since the kind does not have it", strings.Join(p.path, "."))
+		case len(without) > 0:
+			value, ok := r.written(e)
+			if !ok || !r.give(with, p.key, value) {
+				r.byHand(e.key, "nodes of several kinds inherit extras.%s, and only some of the kinds have the key %s", strings.Join(p.path, "."), p.key)
+			}
+		default:
+			inner, keys = append(inner, e), append(keys, p.key)
+		}
+	}
+	for _, name := range []string{"srl-agents", "mysocket-proxy"} {
+		if e, ok := find(deref(old.value), name); ok {
+			r.dropped(e.key, "extras.%s has had no effect in containerlab since 0.74", name)
+		}
+	}
+	r.replaceExtras(old, inner, keys)
+}
+
+// replaceExtras writes the keys in place of extras.
+func (r *rewriter) replaceExtras(old entry, inner []entry, keys []string) {
+	if len(inner) == 0 {
+		r.drop(old)
+		return
+	}
+	if !flow(old.in) && old.value.Kind == yaml.MappingNode && !slices.ContainsFunc(inner, func(e entry) bool { return flow(e.in) }) {
+		r.hoist(old, inner, keys)
+		return
+	}
+	var parts []string
+	for i, e := range inner {
+		value, ok := r.written(e)
+		if !ok {
+			r.byHand(e.key, "extras.%s has a value over several lines", e.key.Value)
+			return
+		}
+		parts = append(parts, keys[i]+": "+value)
+	}
+	from, to := r.extent(old)
+	if flow(old.in) {
+		text := r.text[from:to]
+		rest := text[len(strings.TrimRight(text, ", \t\r\n")):]
+		r.replace(from, to, strings.Join(parts, ", ")+rest)
+		return
+	}
+	end := ""
+	if strings.HasSuffix(r.text[from:to], "\n") {
+		end = "\n"
+	}
+	comment := ""
+	if old.value.LineComment != "" {
+		comment = " " + old.value.LineComment
+	}
+	r.replace(from, to, strings.Join(parts, "\n"+r.indent(from))+comment+end)
+}
+
+// oldNames renames keys that containerlab still reads under their old names.
+func (r *rewriter) oldNames() {
+	renameIn := func(m *yaml.Node, old, key string) {
+		e, ok := find(m, old)
+		if !ok {
+			return
+		}
+		if _, both := find(m, key); both {
+			r.drop(e)
+		} else {
+			r.rename(e, key)
+		}
+	}
+	mgmt, _ := find(r.root, "mgmt")
+	networks := []*yaml.Node{deref(mgmt.value)}
+	if m := networks[0]; m != nil && m.Kind == yaml.SequenceNode {
+		networks = m.Content
+	}
+	for _, m := range networks {
+		renameIn(deref(m), "ipv4_subnet", "ipv4-subnet")
+		renameIn(deref(m), "ipv6_subnet", "ipv6-subnet")
+	}
+	topo, _ := find(r.root, "topology")
+	links, _ := find(deref(topo.value), "links")
+	if list := deref(links.value); list != nil && list.Kind == yaml.SequenceNode {
+		for _, item := range list.Content {
+			renameIn(deref(item), "udp-port", "dst-port")
+		}
+	}
+}
