@@ -42,8 +42,8 @@ func decodeAnswer(output []byte) (*Response, *problem) {
 	return answer, nil
 }
 
-// checkAnswer holds a plan against what was asked: it is for this node, stays in
-// the node's folder and refers to files that exist.
+// checkAnswer checks that a plan is for the requested node, stays in the node's folder and
+// refers to files that exist.
 func checkAnswer(answer *Response, l *lab.Lab, n *lab.Node) *problem {
 	p := answer.Plan
 	switch {
@@ -120,7 +120,7 @@ func (s Step) hasCommand() bool {
 	return len(argv) > 0 && argv[0] != ""
 }
 
-// inFolder reports whether a path is relative and stays below where it starts.
+// inFolder reports whether a path is relative and does not leave the folder it starts in.
 func inFolder(p string) bool {
 	clean := path.Clean(p)
 	return p != "" && !path.IsAbs(p) && clean != ".." && !strings.HasPrefix(clean, "../")

@@ -13,9 +13,9 @@ import (
 // ProgramName is what the hook planner's program is called.
 const ProgramName = "c9s-planner"
 
-// Auto is a planner that chooses for each node: the hook planner where its program
-// can plan the kind, else the catalogue. A kind that the user defines or overrides
-// is the catalogue's. Plans of the hooks are kept in cacheDir, unless that is "".
+// Auto chooses a planner for each node: the hook planner if its program can plan the kind,
+// otherwise the catalogue. The catalogue also plans kinds that the user defines or
+// overrides. Auto caches plans of the hooks in cacheDir, unless that is "".
 type Auto struct {
 	program   *Hooks
 	hooks     Planner
@@ -32,10 +32,10 @@ func NewAuto(program *Hooks, catalogue *Builtin, cacheDir string) *Auto {
 	return &Auto{program: program, hooks: Finish(hooks, catalogue), catalogue: catalogue}
 }
 
-// Name is that of the hook planner.
+// Name returns the name of the hook planner.
 func (a *Auto) Name() string { return a.program.Name() }
 
-// Plan plans n by the planner chosen for its kind.
+// Plan plans n with the planner chosen for its kind.
 func (a *Auto) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
 	if k, ok := a.catalogue.catalogue.Lookup(n.Kind); ok && !k.Custom() && a.program.Plans(n.Kind) {
 		return a.hooks.Plan(ctx, l, n)
@@ -56,7 +56,7 @@ func FindHooks(path string, options ...HooksOption) (*Hooks, error) {
 	return NewHooks(program, options...), nil
 }
 
-// findProgram is the path of the planner program.
+// findProgram returns the path of the planner program.
 func findProgram(explicit string) (string, error) {
 	if explicit != "" {
 		program, err := exec.LookPath(explicit)

@@ -2,8 +2,8 @@ package plan
 
 import "strings"
 
-// endsBuffer keeps the beginning and the end of what is written, half of limit each:
-// a crash says what it is first, other programs last.
+// endsBuffer keeps the beginning and the end of what is written, half of limit each: a
+// crash explains itself at the beginning, most other failures at the end.
 type endsBuffer struct {
 	head, tail []byte
 	limit      int
@@ -25,7 +25,7 @@ func (b *endsBuffer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// String is the end of a message: "; it said: ...", "" for nothing.
+// String returns the end of a message, "; it said: ...", or "" if nothing was written.
 func (b *endsBuffer) String() string {
 	between := ""
 	if b.cut {

@@ -10,8 +10,8 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
-// BuiltinName is the Name of the built-in planner: the containerlab release whose
-// kinds the catalogue describes.
+// BuiltinName is the Name of the built-in planner. Its version is the containerlab release
+// whose kinds the catalogue describes.
 const BuiltinName = "builtin/" + kinds.ContainerlabVersion
 
 // Builtin plans from the kind catalogue alone, without touching anything.
@@ -22,16 +22,16 @@ type Builtin struct {
 	files     sync.Map
 }
 
-// Option changes how a Builtin plans.
+// An Option configures a Builtin.
 type Option func(*Builtin)
 
-// WithTemplateFuncs gives functions to the templates in startup-configs. Without
-// it they have those of text/template only.
+// WithTemplateFuncs adds functions to the templates in startup-configs. Without it they
+// have only those of text/template.
 func WithTemplateFuncs(funcs template.FuncMap) Option {
 	return func(b *Builtin) { b.configs = newTexts(funcs) }
 }
 
-// NewBuiltin is the planner for the kinds of a catalogue.
+// NewBuiltin returns the planner for the kinds of a catalogue.
 func NewBuiltin(catalogue *kinds.Catalogue, options ...Option) *Builtin {
 	b := &Builtin{catalogue: catalogue, texts: newTexts(kindFuncs), configs: newTexts(nil)}
 	for _, o := range options {
@@ -40,11 +40,11 @@ func NewBuiltin(catalogue *kinds.Catalogue, options ...Option) *Builtin {
 	return b
 }
 
-// Name is BuiltinName.
+// Name returns BuiltinName.
 func (b *Builtin) Name() string { return BuiltinName }
 
-// Plan plans node n. Its only error is that a template of the user's kind, or of the
-// node's startup-config, still runs when ctx ends or its time is over.
+// Plan plans node n. It returns an error only if a template of the user's kind, or of the
+// node's startup-config, is still running when ctx ends or its time is over.
 func (b *Builtin) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
 	d, err := b.draft(ctx, l, n)
 	if err != nil {
@@ -54,8 +54,8 @@ func (b *Builtin) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, err
 	return d.plan, nil
 }
 
-// draft returns the plan of n with what it was made from. Its kind is nil where the node
-// has none that can run. The error is that of Plan.
+// draft returns the plan of n with what it was made from. Its kind is nil if the node has
+// no kind that can run. The error is that of Plan.
 func (b *Builtin) draft(ctx context.Context, l *lab.Lab, n *lab.Node) (*draft, error) {
 	d := &draft{ctx: ctx, planner: b, lab: l, node: n, plan: &Plan{Version: Version, Node: n.Name, Kind: n.Kind, Planner: BuiltinName}}
 	kind, ok := b.catalogue.Lookup(n.Kind)
@@ -69,7 +69,7 @@ func (b *Builtin) draft(ctx context.Context, l *lab.Lab, n *lab.Node) (*draft, e
 	}
 	d.kind = kind
 	if !kind.Custom() && n.StartupConfig == nil && len(n.Keys) == 0 {
-		d.fill() // the catalogue's own templates end
+		d.fill() // the catalogue's own templates terminate
 		return d, nil
 	}
 	return gotemplate.Within(ctx, func(ctx context.Context) (*draft, error) {

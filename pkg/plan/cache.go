@@ -13,16 +13,16 @@ import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
-// cache keeps the plans of another planner on disk.
+// cache stores the plans of another planner on disk.
 type cache struct {
 	planner Planner
 	dir     string
 }
 
-// Cache keeps the plans of p in dir, by a digest of all that a plan depends on: the
-// planner's program, the node and its links. No lines of the topology and no other
-// nodes are in it. Plans with an error are not kept. What cannot be read or written is
-// planned again.
+// Cache stores the plans of p in dir, by a digest of everything that a plan depends on: the
+// planner's program, the node and its links. The digest includes neither lines of the
+// topology nor other nodes. Plans with an error are not stored. If a plan cannot be read
+// or written, the node is planned again.
 func Cache(p Planner, dir string) Planner { return &cache{planner: p, dir: dir} }
 
 func (c *cache) Name() string { return c.planner.Name() }
@@ -45,11 +45,11 @@ func (c *cache) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error
 			return p, nil
 		}
 	}
-	_ = writePlan(file, p) // the plan is good without being kept
+	_ = writePlan(file, p) // the plan is valid even if it is not stored
 	return p, nil
 }
 
-// file is where the plan of n is kept.
+// file returns the path at which the plan of n is stored.
 func (c *cache) file(l *lab.Lab, n *lab.Node) (string, error) {
 	program := ""
 	if f, ok := c.planner.(interface{ Fingerprint() string }); ok {
@@ -89,7 +89,7 @@ func writePlan(file string, p *Plan) error {
 	return atomicfile.Write(file, data, 0o600, 0o700)
 }
 
-// helloFile is where Hooks keeps what its program says of itself.
+// helloFile returns the path at which Hooks stores its program's first response.
 func helloFile(h *Hooks, dir string) string {
 	sum := sha256.Sum256([]byte(ProtocolVersion + "\x00" + h.Fingerprint()))
 	return filepath.Join(dir, "program-"+hex.EncodeToString(sum[:8])+".json")
@@ -115,6 +115,6 @@ func writeHello(file string, hello *Response) {
 		return
 	}
 	if data, err := json.Marshal(hello); err == nil {
-		_ = atomicfile.Write(file, data, 0o600, 0o700) // it is asked again without
+		_ = atomicfile.Write(file, data, 0o600, 0o700) // without the file, the program is asked again
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ceosManagement reads the name of the management interface out of an
-// EosIntfMapping.json that the user mounts.
+// ceosManagement reads the name of the management interface from an EosIntfMapping.json
+// that the user mounts.
 func ceosManagement(d *draft) {
 	for _, m := range d.node.Mounts {
 		if m.File == nil || !strings.Contains(m.Target+m.File.Origin, "EosIntfMapping.json") {
@@ -25,7 +25,7 @@ func ceosManagement(d *draft) {
 	}
 }
 
-// ceosFlash copies what extras.ceos-copy-to-flash names.
+// ceosFlash copies the files that extras.ceos-copy-to-flash lists.
 func ceosFlash(d *draft) {
 	for _, f := range d.node.Extras.CEOSCopyToFlash {
 		d.addFile(File{Path: "flash/" + f.Name, Mode: 0o644, Ref: &f.File, Secret: f.File.Secret})

@@ -11,7 +11,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
-// container makes the node's container out of the node and the kind's part.
+// container creates the node's container from the node and its kind.
 func (d *draft) container() {
 	n, c, x := d.node, &d.kind.Container, d.data
 	out := Container{
@@ -46,7 +46,7 @@ func (d *draft) container() {
 	d.plan.Containers = []Container{out}
 }
 
-// overlay is under with the values of over that are not empty; nil for none.
+// overlay returns under, overwritten by the non-empty values of over; nil if empty.
 func overlay(under, over map[string]string) map[string]string {
 	if len(under) == 0 && len(over) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func overlay(under, over map[string]string) map[string]string {
 	return out
 }
 
-// union is a and what b has besides, in their order.
+// union returns a, followed by the elements of b that are not in a.
 func union(a, b []string) []string {
 	out := slices.Clone(a)
 	for _, s := range b {
@@ -77,14 +77,14 @@ func union(a, b []string) []string {
 	return out
 }
 
-// bytes is a size of the catalogue: a number of bytes, 0 for "".
+// bytes parses a size of the catalogue, in bytes; 0 for "".
 func (d *draft) bytes(text string) int64 {
 	n, _ := strconv.ParseInt(d.expand(text), 10, 64)
 	return n
 }
 
-// mounts are the user's and those of the kind whose target the user has not
-// taken, sorted by target.
+// mounts returns the user's mounts, and those of the kind with other targets, sorted by
+// target.
 func (d *draft) mounts() []Mount {
 	out := d.userMounts()
 	for _, m := range d.kind.Container.Mounts {
@@ -104,7 +104,7 @@ func (d *draft) mounts() []Mount {
 	return out
 }
 
-// userMounts takes over the user's binds and volumes.
+// userMounts adds the user's binds and volumes.
 func (d *draft) userMounts() []Mount {
 	mounts, files := UserMounts(d.node)
 	for _, f := range files {
@@ -113,8 +113,8 @@ func (d *draft) userMounts() []Mount {
 	return mounts
 }
 
-// UserMounts are what a node's binds and volumes become in every planner: mounts,
-// and the files that they carry, staged under binds/ in the node's folder.
+// UserMounts returns the mounts for a node's binds and volumes, and the files of the binds,
+// which go to binds/ in the node's folder. It is the same for every planner.
 func UserMounts(n *lab.Node) (mounts []Mount, files []File) {
 	for _, m := range n.Mounts {
 		mount := Mount{

@@ -14,7 +14,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
-// draft is a plan in the making.
+// draft is a plan under construction.
 type draft struct {
 	ctx      context.Context // of the one call of Plan
 	planner  *Builtin
@@ -24,11 +24,11 @@ type draft struct {
 	data     *NodeData
 	plan     *Plan
 	problems diag.List
-	// suppressed is the startup-config file that must not be there.
+	// suppressed is the startup-config file that must not exist.
 	suppressed string
-	// defaults are the startup-configs that the node has without giving one.
+	// defaults are the startup-configs that the node gets if it declares none.
 	defaults map[string]bool
-	// missing is the warning of what c9s does not carry for the kind.
+	// missing is the warning about what c9s does not support for the kind.
 	missing string
 	// templatePartial marks a partial startup-config that is a template.
 	templatePartial bool
@@ -36,11 +36,11 @@ type draft struct {
 	unknownField bool
 }
 
-// behaviour is what a kind does that its entry cannot say. Either may be nil.
+// behaviour is what a kind needs beyond its catalogue entry. Each function may be nil.
 type behaviour struct {
 	// prepare runs before anything is expanded.
 	prepare func(*draft)
-	// startup stages the startup-config in place of the general rule.
+	// startup stages the startup-config instead of the general rule.
 	startup func(*draft)
 	// finish completes the plan.
 	finish func(*draft)
@@ -56,11 +56,11 @@ var behaviours = map[string]behaviour{
 	"srsim":   {prepare: srsimPrepare, startup: srsimStartup, finish: srsimCards, always: srsimFinish},
 }
 
-// fill makes the plan of a node whose kind is known.
+// fill completes the plan of a node with a known kind.
 func (d *draft) fill() {
 	k, p := d.kind, d.plan
 	p.LinkApplyMode = cmp.Or(d.node.LinkApplyMode, k.LinkApplyMode)
-	d.tellMissing()
+	d.warnMissing()
 	d.interfaces()
 	if k.RootNamespace {
 		d.rootNamespace()
@@ -96,9 +96,9 @@ func (d *draft) fill() {
 	d.plan.Files = SortFiles(d.plan.Files)
 }
 
-// tellMissing warns of what neither planner carries: the same for every node
-// of the kind, so that diag.Collapse makes one of them.
-func (d *draft) tellMissing() {
+// warnMissing warns about what neither planner supports. The warning is the same for every
+// node of the kind, so that diag.Collapse folds them.
+func (d *draft) warnMissing() {
 	if len(d.kind.Missing) == 0 {
 		return
 	}
@@ -112,7 +112,7 @@ func (d *draft) interfaces() {
 	}
 }
 
-// rootNamespace is a bridge, an ovs-bridge or the host: nothing runs.
+// rootNamespace plans a bridge, an ovs-bridge or the host, which have no container.
 func (d *draft) rootNamespace() {
 	n := d.node
 	if n.StartupConfig != nil {
@@ -173,7 +173,7 @@ func (d *draft) needs() {
 	}
 }
 
-// readiness is the topology's healthcheck, else the kind's.
+// readiness uses the healthcheck of the topology, or else that of the kind.
 func (d *draft) readiness() {
 	k, n := d.kind.Readiness, d.node
 	switch {
@@ -188,8 +188,8 @@ func (d *draft) readiness() {
 	}
 }
 
-// SortFiles sorts by path, with the folders above each file that are not there
-// yet; of two entries with the same path the later one stays.
+// SortFiles adds missing parent folders and sorts by path. Of several entries with the
+// same path it keeps the last.
 func SortFiles(files []File) []File {
 	files = slices.Clone(withParents(files))
 	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
@@ -202,7 +202,7 @@ func SortFiles(files []File) []File {
 	return kept
 }
 
-// withParents adds the folders that the files lie in.
+// withParents adds the missing parent folders of the files.
 func withParents(files []File) []File {
 	there := make(map[string]bool, len(files))
 	for _, f := range files {
@@ -217,7 +217,7 @@ func withParents(files []File) []File {
 	return files
 }
 
-// addFile adds a file.
+// addFile adds a file at its cleaned path.
 func (d *draft) addFile(f File) {
 	f.Path = path.Clean(f.Path)
 	d.plan.Files = append(d.plan.Files, f)

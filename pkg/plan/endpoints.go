@@ -33,7 +33,7 @@ func prefixText(p netip.Prefix) string {
 	return p.String()
 }
 
-// ipv4Mask is the mask of a prefix length, "" for 0.
+// ipv4Mask returns the mask of a prefix length, "" for 0.
 func ipv4Mask(bits int) string {
 	if bits == 0 {
 		return ""
@@ -42,7 +42,7 @@ func ipv4Mask(bits int) string {
 	return netip.AddrFrom4([4]byte{byte(m >> 24), byte(m >> 16), byte(m >> 8), byte(m)}).String()
 }
 
-// firstNumber is the first run of digits in a name, 0 without one.
+// firstNumber returns the first run of digits in a name, 0 without one.
 func firstNumber(name string) int {
 	i := strings.IndexAny(name, "0123456789")
 	if i < 0 {
@@ -66,7 +66,7 @@ type SRLPort struct {
 	IPv4, IPv6 string
 }
 
-// SRLPorts are the node's data ports, without other ends of links.
+// SRLPorts returns the node's data ports, without other ends of links.
 func (x *NodeData) SRLPorts() []SRLPort {
 	ports := make([]SRLPort, 0, len(x.endpoints))
 	for i := range x.endpoints {

@@ -9,8 +9,8 @@ import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
-// environment settles what the container's environment is, apart from
-// CLAB_INTFS, which is added when the container is made.
+// environment sets the container's environment, apart from CLAB_INTFS, which is added
+// when the container is created.
 func (d *draft) environment() {
 	x := d.data
 	x.Labels = d.labels()
@@ -35,8 +35,8 @@ func (d *draft) environment() {
 	x.MacAddress = d.expand(c.MgmtMAC)
 }
 
-// labels are the user's and those that containerlab sets, without what depends on
-// the machine: the lab's folder, the file's path, its owner and the git state.
+// labels returns the user's labels and those that containerlab sets, without those that
+// depend on the machine: the lab's folder, the file's path, its owner and the Git state.
 func (d *draft) labels() map[string]string {
 	labels := maps.Clone(d.node.Labels)
 	if labels == nil {
@@ -68,16 +68,16 @@ func envKey(label string) string {
 	}, label)
 }
 
-// noProxy completes the user's no_proxy, the lower-case one first, so that nothing
-// in the lab is reached over a proxy. It names the lab's domain and subnets and
-// not the other nodes, so that a new node changes no other node's plan.
+// noProxy completes the user's no_proxy (no_proxy takes precedence over NO_PROXY), so that
+// nothing in the lab is reached over a proxy. It lists the lab's domain and subnets rather
+// than the other nodes, so that a new node changes no other node's plan.
 func (x *NodeData) noProxy() {
 	list := noProxy(x.Env, x.MgmtSubnetIPv4, x.MgmtSubnetIPv6, x.LabName)
 	x.Env["no_proxy"], x.Env["NO_PROXY"] = list, list
 }
 
-// NoProxy is the value of no_proxy for a node with the environment env: the same
-// in every planner.
+// NoProxy returns the value of no_proxy for a node with the environment env. It is the same
+// for every planner.
 func NoProxy(env map[string]string, l *lab.Lab) string {
 	return noProxy(env, prefixText(l.Mgmt.IPv4.Subnet), prefixText(l.Mgmt.IPv6.Subnet), l.Name)
 }

@@ -35,7 +35,8 @@ func (d *draft) files() {
 	}
 }
 
-// CheckLicense reports whether a node's licence is missing, whoever planned it.
+// CheckLicense returns a diagnostic if a node lacks a licence that its kind needs, whichever
+// planner is used.
 func CheckLicense(p *Plan, n *lab.Node) []diag.Diagnostic {
 	var problems diag.List
 	switch {

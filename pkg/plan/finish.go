@@ -17,11 +17,10 @@ type finished struct {
 	catalogue *Builtin
 }
 
-// Finish completes the plans of p with what no planner but the catalogue can know:
-// what persists and which files only seed it, certificates and where they are
-// mounted, readiness, needs, credentials, ports, and the parts that the entry of the kind decides. Faults
-// that the catalogue finds stop a node before p is started for it. A node that uses what
-// is newer than the hooks is the catalogue's alone.
+// Finish completes the plans of p from the catalogue: what persists and which files only
+// seed it, certificates and their mounts, readiness, needs, credentials, ports, and the
+// parts that the kind's entry decides. If the catalogue finds an error in a node, p does not
+// plan it. The catalogue alone plans nodes that use features newer than the hooks.
 func Finish(p Planner, catalogue *Builtin) Planner {
 	return &finished{planner: p, catalogue: catalogue}
 }
@@ -49,8 +48,8 @@ func (f *finished) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, er
 	return p, nil
 }
 
-// newer reports whether the node uses what containerlab has since a later release
-// than that of the hooks: only the catalogue can plan it.
+// newer reports whether the node uses features of a containerlab release later than that
+// of the hooks. Only the catalogue can plan such a node.
 func (d *draft) newer() bool {
 	return d.kind.Since != "" || len(d.node.Keys) > 0 || d.templatePartial || d.kind.Newer != "" && d.holds(d.kind.Newer)
 }
@@ -59,16 +58,16 @@ func hasErrors(diags []diag.Diagnostic) bool {
 	return slices.ContainsFunc(diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error })
 }
 
-// faulty reports whether the node has an error that no planner can pass over. A
-// startup-config that fails over the catalogue's fields may have fields of
-// containerlab's own, and an entry that fails says nothing of the hooks.
+// faulty reports whether the node has an error for every planner. A startup-config that
+// fails with the catalogue's fields may use fields that only containerlab has, and a faulty
+// catalogue entry does not affect the hooks.
 func (d *draft) faulty() bool {
 	return slices.ContainsFunc(d.problems.All(), func(p diag.Diagnostic) bool {
 		return p.Severity == diag.Error && p.Code != CodeKindData && !(p.Code == CodeStartupConfigTemplate && d.unknownField)
 	})
 }
 
-// shared are the warnings that are true whoever plans the node.
+// shared returns the warnings that apply whichever planner is used.
 func (d *draft) shared() []diag.Diagnostic {
 	return slices.DeleteFunc(d.problems.All(), func(p diag.Diagnostic) bool {
 		switch p.Code {
@@ -79,8 +78,7 @@ func (d *draft) shared() []diag.Diagnostic {
 	})
 }
 
-// finish completes a plan of another planner from the catalogue's plan of the
-// same node.
+// finish completes another planner's plan from the catalogue's plan of the same node.
 func (d *draft) finish(p *Plan) {
 	own := d.plan
 	p.Needs, p.Readiness, p.Persist = own.Needs, own.Readiness, own.Persist
@@ -95,8 +93,8 @@ func (d *draft) finish(p *Plan) {
 	}
 }
 
-// finishFiles marks the files that only seed what the device saves and those that
-// stay out of ConfigMaps, and adds certificates and what the catalogue decides.
+// finishFiles marks the files that only seed what the device saves and those that must stay
+// out of ConfigMaps, and adds certificates and what the catalogue decides.
 func (d *draft) finishFiles(p *Plan) {
 	own := make(map[string]*File, len(d.plan.Files))
 	for i := range d.plan.Files {
@@ -127,8 +125,8 @@ func (d *draft) finishFiles(p *Plan) {
 	p.Files = SortFiles(p.Files)
 }
 
-// finishMounts adds the catalogue's mounts of certificates, and takes away that of a
-// startup-config which is suppressed: Docker would mount a folder there.
+// finishMounts adds the catalogue's mounts of certificates, and removes the mount of a
+// suppressed startup-config, where Docker would mount a folder.
 func (d *draft) finishMounts(p *Plan) {
 	for i := range p.Containers {
 		c := &p.Containers[i]
@@ -143,8 +141,8 @@ func (d *draft) finishMounts(p *Plan) {
 	}
 }
 
-// holdsCertificate reports whether a path of the node's folder is a certificate of
-// the catalogue, or a folder of nothing else.
+// holdsCertificate reports whether a path of the node's folder is a certificate of the
+// catalogue, or a folder that holds only such certificates.
 func (d *draft) holdsCertificate(p string) bool {
 	found := false
 	for _, f := range d.plan.Files {

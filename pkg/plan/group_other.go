@@ -6,7 +6,7 @@ import "os/exec"
 
 func ownGroup(*exec.Cmd) {}
 
-// killGroup ends the command; systems without process groups keep its children.
+// killGroup kills the command. Without process groups, its children survive.
 func killGroup(cmd *exec.Cmd) error {
 	if cmd.Process == nil {
 		return nil

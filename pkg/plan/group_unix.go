@@ -10,7 +10,7 @@ import (
 // ownGroup starts the command in a process group of its own.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// killGroup ends the command and all that it has started.
+// killGroup kills the command and all its children.
 func killGroup(cmd *exec.Cmd) error {
 	if cmd.Process == nil {
 		return nil

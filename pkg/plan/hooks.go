@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// DefaultDeadline is how long a planner program may take for one node, and to
-	// get ready.
+	// DefaultDeadline is how long a planner program may take to start, and for one node.
 	DefaultDeadline = 60 * time.Second
-	// MaxAnswer is how large an answer may be, in bytes.
+	// MaxAnswer is the maximum size of an answer in bytes.
 	MaxAnswer = 64 << 20
 )
 
-// Hooks plans with a planner program. It keeps a pool of long-lived processes, one
-// a core, each of which plans one node after the other. A process that crashes, is
-// late or answers badly is killed with all its children and costs its node only.
-// Close ends the pool.
+// Hooks plans with a planner program. It has a pool of long-lived processes, one per core,
+// each of which plans one node after the other. If a process crashes, misses its deadline
+// or returns an invalid answer, it is killed with all its children, and only its node
+// fails. Close ends the pool.
 type Hooks struct {
 	path     string
 	args     []string
@@ -32,33 +31,33 @@ type Hooks struct {
 	maximum  int
 	full     bool
 
-	// slots bounds the processes.
+	// slots limits the number of processes.
 	slots chan struct{}
 	mu    sync.Mutex
-	// idle are processes that wait for a request.
+	// idle holds the processes that wait for a request.
 	idle  []*process
 	hello *Response
-	// helloFile keeps what the program says of itself, so that it is not started for
-	// that alone; "" for no file.
+	// helloFile stores the program's first response, so that the program does not have to
+	// be started for it; "" for no file.
 	helloFile string
 }
 
-// HooksOption changes how a Hooks runs its program.
+// A HooksOption configures a Hooks.
 type HooksOption func(*Hooks)
 
 // WithDeadline sets how long the program may take for one node.
 func WithDeadline(d time.Duration) HooksOption { return func(h *Hooks) { h.deadline = d } }
 
-// WithArgs gives arguments to the program.
+// WithArgs passes arguments to the program.
 func WithArgs(args ...string) HooksOption { return func(h *Hooks) { h.args = args } }
 
-// WithFull asks the program for all steps.
+// WithFull requests all steps from the program.
 func WithFull() HooksOption { return func(h *Hooks) { h.full = true } }
 
-// WithProcesses sets how many processes there may be at a time.
+// WithProcesses sets the maximum number of processes.
 func WithProcesses(n int) HooksOption { return func(h *Hooks) { h.slots = make(chan struct{}, n) } }
 
-// withMaximum sets the largest answer, in bytes.
+// withMaximum sets the maximum size of an answer in bytes.
 func withMaximum(n int) HooksOption { return func(h *Hooks) { h.maximum = n } }
 
 // NewHooks returns a planner that uses the program at path.
@@ -70,11 +69,11 @@ func NewHooks(path string, options ...HooksOption) *Hooks {
 	return h
 }
 
-// unknownName stands for a program that has not said its name.
+// unknownName is the name of a program that has not reported one.
 const unknownName = "hooks/unknown"
 
-// Name returns what the program calls itself; it starts the program if need be. It
-// is "hooks/unknown" if the program does not answer.
+// Name returns the name that the program reports, "hooks/unknown" if it does not answer.
+// It starts the program if necessary.
 func (h *Hooks) Name() string {
 	if hello, err := h.Hello(); err == nil {
 		return hello.Planner
@@ -82,7 +81,7 @@ func (h *Hooks) Name() string {
 	return unknownName
 }
 
-// Fingerprint returns a text that differs from one build of the program to another.
+// Fingerprint returns a text that is different for every build of the program.
 func (h *Hooks) Fingerprint() string {
 	info, err := os.Stat(h.path)
 	if err != nil {
@@ -91,8 +90,8 @@ func (h *Hooks) Fingerprint() string {
 	return fmt.Sprintf("%s %d %d", h.path, info.Size(), info.ModTime().UnixNano())
 }
 
-// Hello returns what the program says of itself. It starts the program if that is
-// not known from before.
+// Hello returns the program's first response. It starts the program unless the response is
+// known.
 func (h *Hooks) Hello() (*Response, error) {
 	if hello := h.known(); hello != nil {
 		return hello, nil
@@ -135,7 +134,7 @@ func (h *Hooks) Close() error {
 	return nil
 }
 
-// problem is why a program gave no usable answer.
+// problem describes why a program gave no usable answer.
 type problem struct {
 	code diag.Code
 	text string
@@ -145,8 +144,8 @@ func failed(format string, args ...any) *problem {
 	return &problem{code: CodePlannerFailed, text: fmt.Sprintf(format, args...)}
 }
 
-// Plan asks the program for the plan of n. A program that fails in any way gives
-// a plan with an error in its Diagnostics; the error is that of ctx.
+// Plan requests the plan of n from the program. If the program fails, the plan has an
+// error in its Diagnostics. The returned error is that of ctx.
 func (h *Hooks) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error) {
 	answer, problem := h.ask(ctx, &Request{Version: ProtocolVersion, Node: n.Name, Lab: excerpt(l, n), Files: contents(l, n), Full: h.full})
 	if err := ctx.Err(); err != nil {
@@ -169,7 +168,7 @@ func (h *Hooks) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error
 	return &Plan{Version: Version, Node: n.Name, Kind: n.Kind, Planner: name, Diagnostics: problems.All()}, nil
 }
 
-// ask puts one request to a process of the pool.
+// ask sends one request to a process of the pool.
 func (h *Hooks) ask(ctx context.Context, req *Request) (*Response, *problem) {
 	p, problem := h.acquire(ctx)
 	if problem != nil {
@@ -185,7 +184,7 @@ func (h *Hooks) ask(ctx context.Context, req *Request) (*Response, *problem) {
 	return answer, nil
 }
 
-// acquire returns an idle process, or starts one once there is room for it.
+// acquire returns an idle process, or starts one when the pool has room for it.
 func (h *Hooks) acquire(ctx context.Context) (*process, *problem) {
 	select {
 	case h.slots <- struct{}{}:
@@ -216,8 +215,8 @@ func (h *Hooks) release(p *process) {
 	<-h.slots
 }
 
-// Plans reports whether the program can plan a kind, by any of its names. A program
-// that does not answer can: what is wrong with it is said at its nodes.
+// Plans reports whether the program can plan a kind, by any of its names. It returns true
+// for a program that does not answer, so that the problem is reported at its nodes.
 func (h *Hooks) Plans(kind string) bool {
 	hello, err := h.Hello()
 	return err != nil || slices.Contains(hello.Kinds, kind)

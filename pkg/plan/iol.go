@@ -6,11 +6,11 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
-// iolPorts is how many ports a slot of IOL has.
+// iolPorts is the number of ports in a slot of an IOL.
 const iolPorts = 4
 
-// iolPrepare settles the management port. If it is not the first, it also sets the
-// number of slots in use, which the launcher needs then.
+// iolPrepare sets the management port. If it is not the first port, it also sets the number
+// of slots in use, which the launcher then requires.
 func iolPrepare(d *draft) {
 	x, mgmt := d.data, kinds.ManagementPort(d.node, iolPorts)
 	x.MgmtSlot, x.MgmtPort = mgmt/iolPorts, mgmt%iolPorts
@@ -26,8 +26,8 @@ func iolPrepare(d *draft) {
 	}
 }
 
-// aroundManagement gives the first port to the interface whose own port is the
-// management interface.
+// aroundManagement assigns the first port to the interface whose port the management
+// interface occupies.
 func (x *NodeData) aroundManagement() {
 	for i := range x.endpoints {
 		if e := &x.endpoints[i]; e.Slot == x.MgmtSlot && e.Port == x.MgmtPort {

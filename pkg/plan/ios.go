@@ -1,7 +1,7 @@
 package plan
 
-// IOSData is what the templates of cisco_iol and cisco_vios see, default and
-// user's alike: containerlab gives them these fields and not the node's.
+// IOSData is the data of the templates of cisco_iol and cisco_vios, both the default and the
+// user's: containerlab passes these fields instead of the node's.
 type IOSData struct {
 	Hostname           string
 	Username, Password string

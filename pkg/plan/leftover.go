@@ -12,7 +12,7 @@ import (
 // is in front tells a variable from a part of a hash, as $6$salt$hash.
 var variable = regexp.MustCompile(`(^|[^\w$./])\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(:?[-=+])?)`)
 
-// leftOver warns of variables that the environment does not set and that have no
+// leftOver warns about variables that the environment does not set and that have no
 // default: containerlab leaves their names in the configuration.
 func (d *draft) leftOver(text string) {
 	cfg := d.node.StartupConfig

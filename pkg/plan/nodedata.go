@@ -12,10 +12,9 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
-// NodeData is what templates see of a node, in the catalogue and in a
-// startup-config: containerlab's names for the node's own facts, and below them
-// what the catalogue needs besides. It holds no certificate, since those are
-// issued after planning.
+// NodeData is the data of templates in the catalogue and in a startup-config:
+// containerlab's names for the facts of the node, followed by what the catalogue needs in
+// addition. It holds no certificate, because certificates are issued after planning.
 type NodeData struct {
 	ShortName string
 	LongName  string
@@ -37,7 +36,7 @@ type NodeData struct {
 	Aliases     []string
 	CPU         float64
 	CPUSet      string
-	// Memory is bytes in decimal, "" where not set.
+	// Memory is in bytes, as a decimal number; "" if not set.
 	Memory        string
 	RestartPolicy string
 	MgmtNet       string
@@ -51,7 +50,7 @@ type NodeData struct {
 	MgmtIPv6Gateway      string
 	MacAddress           string
 	Credentials          lab.Credentials
-	// StartupConfig and License are where the files come from, "" without one.
+	// StartupConfig and License are the sources of the files, "" without one.
 	StartupConfig         string
 	License               string
 	EnforceStartupConfig  bool
@@ -106,7 +105,7 @@ type EndpointData struct {
 	IPv4Address, IPv4Mask string
 	// Number is the first number in Name, Slot and Port are it divided by four.
 	Number, Slot, Port int
-	// MTU is that of the link where it is not the default, else 0.
+	// MTU is the MTU of the link, 0 if it is the default.
 	MTU int
 }
 
@@ -149,7 +148,7 @@ func newNodeData(d *draft) *NodeData {
 	return out
 }
 
-// keyValues are the keys of the kind with their defaults.
+// keyValues returns the values of the kind's keys: the node's, or else the defaults.
 func keyValues(k *kinds.Kind, n *lab.Node) map[string]any {
 	out := make(map[string]any, len(k.Keys))
 	for name, key := range k.Keys {
@@ -170,7 +169,7 @@ func keyValues(k *kinds.Kind, n *lab.Node) map[string]any {
 	return out
 }
 
-// management fills in addresses, gateways and subnets of the families in use.
+// management sets the addresses, gateways and subnets of the address families in use.
 func (x *NodeData) management(l *lab.Lab, n *lab.Node) {
 	if f := l.Mgmt.IPv4; f.Subnet.IsValid() {
 		x.MgmtSubnetIPv4 = f.Subnet.String()
@@ -192,26 +191,26 @@ func (x *NodeData) management(l *lab.Lab, n *lab.Node) {
 	}
 }
 
-// hash is deterministic in the lab and the node.
+// hash depends only on the names of the lab and the node.
 func (x *NodeData) hash() [sha256.Size]byte {
 	return sha256.Sum256([]byte(x.LabName + "\x00" + x.ShortName))
 }
 
-// HashMAC is an address with a vendor's three bytes ("00:1c:73") and three that
-// follow from the names of the lab and the node.
+// HashMAC returns an address of a vendor's three bytes ("00:1c:73") and three bytes derived
+// from the names of the lab and the node.
 func (x *NodeData) HashMAC(vendor string) string {
 	h := x.hash()
 	return fmt.Sprintf("%s:%02x:%02x:%02x", vendor, h[0], h[1], h[2])
 }
 
-// IndexMAC is an address with a first byte ("1a"), one for the lab, one for the
-// node's index and three zero bytes: a block for the device's ports.
+// IndexMAC returns an address of a first byte ("1a"), one byte for the lab, one for the
+// node's index and three zero bytes, as a block for the device's ports.
 func (x *NodeData) IndexMAC(first string) string {
 	h := sha256.Sum256([]byte(x.LabName))
 	return fmt.Sprintf("%s:%02x:%02x:00:00:00", first, h[0]+byte(x.Index>>8), byte(x.Index))
 }
 
-// NextMAC is mac with its last byte one higher.
+// NextMAC returns mac with its last byte incremented.
 func (x *NodeData) NextMAC(mac string) string {
 	i := strings.LastIndexByte(mac, ':')
 	last, err := strconv.ParseUint(mac[i+1:], 16, 8)
@@ -221,14 +220,14 @@ func (x *NodeData) NextMAC(mac string) string {
 	return fmt.Sprintf("%s:%02x", mac[:i], byte(last)+1)
 }
 
-// IOLID is the application id of an IOL: 1 to 1023 without 513, which stands for
-// the far side of its links. The key pid-offset moves it.
+// IOLID returns the application id of an IOL: 1 to 1023 without 513, which is the id of the
+// far side of its links. The key pid-offset is added to the index.
 func (x *NodeData) IOLID() int {
 	offset, _ := x.Keys["pid-offset"].(int)
 	return IOLID(x.Index + offset)
 }
 
-// IOLID is the application id of the IOL with an index.
+// IOLID returns the application id of the IOL with an index.
 func IOLID(index int) int {
 	id := (max(index, 1)-1)%1022 + 1
 	if id >= 513 {
@@ -237,13 +236,13 @@ func IOLID(index int) int {
 	return id
 }
 
-// Endpoints are the node's link ends in their order.
+// Endpoints returns the node's link ends in order.
 func (x *NodeData) Endpoints() []EndpointData { return x.endpoints }
 
-// MgmtIPv4Mask is the mask of the management address ("255.255.255.0").
+// MgmtIPv4Mask returns the mask of the management address ("255.255.255.0").
 func (x *NodeData) MgmtIPv4Mask() string { return ipv4Mask(x.MgmtIPv4PrefixLength) }
 
-// imageTag is what follows the last colon of an image's name part.
+// imageTag returns what follows the last colon in the name part of an image.
 func imageTag(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {

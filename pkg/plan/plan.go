@@ -1,5 +1,5 @@
-// Package plan turns one node of a lab into a runtime-neutral description of
-// what has to run: containers, files, mounts, steps and needs.
+// Package plan turns one node of a lab into a description of what has to run, independent of
+// any container runtime: containers, files, mounts, steps and needs.
 package plan
 
 import (
@@ -14,18 +14,17 @@ import (
 // Version names the shape of Plan in JSON.
 const Version = "c9s.dev/plan/v1"
 
-// Planner plans nodes. It is safe for concurrent use. The same lab and node give
-// the same plan, and no plan depends on which other nodes the lab has beyond
-// those that the node is linked to.
+// A Planner plans nodes. It is safe for concurrent use. The same lab and node result in the
+// same plan, and a plan depends on no nodes other than those that the node is linked to.
 type Planner interface {
 	// Name identifies the planner and its version: "builtin/0.79.0".
 	Name() string
-	// Plan plans one node of l. What the node cannot have is in the plan's
-	// Diagnostics; the error is for what is nobody's topology's fault.
+	// Plan plans one node of l. Faults of the topology are in the plan's Diagnostics; the
+	// error is for everything else.
 	Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, error)
 }
 
-// Plan is what one node needs to run.
+// Plan describes what one node needs to run.
 type Plan struct {
 	// Version is always the constant Version.
 	Version string `json:"version"`
@@ -34,37 +33,37 @@ type Plan struct {
 	Kind string `json:"kind"`
 	// Planner is the Name of the Planner that made it.
 	Planner string `json:"planner"`
-	// Containers: one for most kinds, one a card for a chassis, none for a
-	// bridge, ovs-bridge or host.
+	// Containers holds one container for most kinds, one per card for a chassis, and none
+	// for a bridge, ovs-bridge or host.
 	Containers []Container `json:"containers,omitempty"`
-	// Files are laid out in the node's folder before any container starts,
-	// sorted by Path.
+	// Files are written to the node's folder before any container starts. They are sorted
+	// by Path.
 	Files []File `json:"files,omitempty"`
-	// Interfaces are the data interfaces in the order in which they are made.
+	// Interfaces are the data interfaces in the order in which they are created.
 	Interfaces []Interface `json:"interfaces,omitempty"`
 	// Steps run in order once the containers have started: first the kind's,
 	// then the user's exec.
 	Steps []Step `json:"steps,omitempty"`
-	// Readiness tells when the device is up; nil means "when it runs".
+	// Readiness checks whether the device is ready; if nil, it is ready once it runs.
 	Readiness *Readiness `json:"readiness,omitempty"`
 	Needs     Needs      `json:"needs,omitzero"`
-	// Credentials are the login of the device, Ports where it is managed.
+	// Credentials are the login of the device; Ports are its management ports.
 	Credentials lab.Credentials `json:"credentials,omitzero"`
 	Ports       []kinds.Port    `json:"ports,omitempty"`
-	// LinkApplyMode says how a change of links reaches the device: live,
-	// restart or recreate.
+	// LinkApplyMode is how a change of links reaches the device: live, restart or
+	// recreate.
 	LinkApplyMode string `json:"linkApplyMode,omitempty"`
 	// StopSignal is the signal that stops the device ("" for SIGTERM).
 	StopSignal string `json:"stopSignal,omitempty"`
 	// Persist are paths in the node's folder that hold what the device saves.
 	Persist []string `json:"persist,omitempty"`
-	// Diagnostics of planning: what this kind does not carry (warnings) or what
-	// cannot be planned (errors).
+	// Diagnostics holds warnings, for example about features that the kind does not
+	// support, and the errors because of which the node cannot be planned.
 	Diagnostics []diag.Diagnostic `json:"diagnostics,omitempty"`
 }
 
-// Container is one device container. Docker's words: Entrypoint and Cmd are nil
-// where the image's own apply.
+// Container describes one container of the device, in Docker's terms: if Entrypoint or Cmd
+// is nil, that of the image applies.
 type Container struct {
 	// Name is "" for the node's only container, else the lower-case slot.
 	Name       string            `json:"name,omitempty"`
@@ -81,20 +80,20 @@ type Container struct {
 	CapAdd     []string          `json:"capAdd,omitempty"`
 	Devices    []string          `json:"devices,omitempty"`
 	Privileged bool              `json:"privileged,omitempty"`
-	// ShmSize and Memory in bytes, CPU in cores; 0 where not set.
+	// ShmSize and Memory are in bytes, CPU is in cores; 0 if not set.
 	ShmSize int64   `json:"shmSize,omitempty"`
 	Memory  int64   `json:"memory,omitempty"`
 	CPU     float64 `json:"cpu,omitempty"`
-	// TTY and Stdin: containerlab starts every node with both.
+	// TTY and Stdin are set for every node, as in containerlab.
 	TTY   bool `json:"tty,omitempty"`
 	Stdin bool `json:"stdin,omitempty"`
-	// RestartPolicy is containerlab's word, "" for its default.
+	// RestartPolicy is containerlab's restart-policy, "" for its default.
 	RestartPolicy string `json:"restartPolicy,omitempty"`
-	// MgmtMAC is the MAC of eth0 where the kind fixes it.
+	// MgmtMAC is the MAC address of eth0 if the kind sets it.
 	MgmtMAC string `json:"mgmtMAC,omitempty"`
 }
 
-// Mount puts something at Target. Exactly one source is set.
+// Mount describes a mount at Target. Exactly one source is set.
 type Mount struct {
 	Target   string `json:"target"`
 	ReadOnly bool   `json:"readOnly,omitempty"`
@@ -102,7 +101,7 @@ type Mount struct {
 	Path string `json:"path,omitempty"`
 	// HostPath is a path of the worker.
 	HostPath string `json:"hostPath,omitempty"`
-	// Volume is a named volume of the node; Anonymous one without a name.
+	// Volume is a named volume of the node; Anonymous is set for one without a name.
 	Volume    string `json:"volume,omitempty"`
 	Anonymous bool   `json:"anonymous,omitempty"`
 }
@@ -122,26 +121,26 @@ type File struct {
 	Content []byte `json:"content,omitempty"`
 	// Ref is a file of the user, with its bytes in Lab.Files.
 	Ref *lab.FileRef `json:"ref,omitempty"`
-	// Secret keeps it out of ConfigMaps.
+	// Secret keeps the file out of ConfigMaps.
 	Secret bool `json:"secret,omitempty"`
-	// Certificate asks for material that is issued later: "ca.crt", "tls.crt"
-	// or "tls.key" of the node's certificate. Content and Ref are empty then.
+	// Certificate names material that is issued after planning: "ca.crt", "tls.crt" or
+	// "tls.key" of the node's certificate. Content and Ref are then empty.
 	Certificate string `json:"certificate,omitempty"`
-	// Seed is set if a file which the device saved over later wins over this
-	// one (a startup-config without enforce-startup-config).
+	// Seed is set if the file is only written when it does not exist, so that what the
+	// device saves is kept (a startup-config without enforce-startup-config).
 	Seed bool `json:"seed,omitempty"`
 }
 
-// Interface is a data interface as the device's namespace sees it.
+// Interface describes a data interface in the device's network namespace.
 type Interface struct {
 	Name  string `json:"name"`
 	Alias string `json:"alias,omitempty"`
 	MAC   string `json:"mac,omitempty"`
 }
 
-// Step is one thing to do in a running container. Exactly one action is set.
+// Step is one action in a running container. Exactly one action is set.
 type Step struct {
-	// Name is for people: "commit the configuration".
+	// Name describes the step to a person: "commit the configuration".
 	Name string `json:"name,omitempty"`
 	// Container is the Name of the container, "" for the first.
 	Container string `json:"container,omitempty"`
@@ -153,7 +152,7 @@ type Step struct {
 	CLI   *CLIStep   `json:"cli,omitempty"`
 }
 
-// What a step runs is what the exec helper reads, from the plan to the device.
+// The actions of a step are those of the exec helper, which reads them as planned.
 type (
 	RunStep  = contract.Run
 	WaitStep = contract.Wait
@@ -168,19 +167,19 @@ type WriteStep struct {
 	Ref     *lab.FileRef `json:"ref,omitempty"`
 }
 
-// Readiness is a command or Docker's healthcheck.
+// Readiness describes how to check whether the device is ready.
 type Readiness struct {
-	// Healthcheck in Docker's form; the times are in seconds.
+	// Healthcheck has Docker's form. Its times are in seconds.
 	Healthcheck lab.Healthcheck `json:"healthcheck"`
-	// Reason says where it comes from: "topology", "kind" or "image".
+	// Reason is the source of the check: "topology", "kind" or "image".
 	Reason string `json:"reason"`
 }
 
-// Needs is what the worker must offer.
+// Needs describes what the worker must provide.
 type Needs struct {
 	KVM   bool `json:"kvm,omitempty"`
 	SSSE3 bool `json:"ssse3,omitempty"`
-	// MinCPU is in cores, MinMemory in bytes; 0 where the kind does not say.
+	// MinCPU is in cores, MinMemory in bytes; 0 if the kind does not specify it.
 	MinCPU    int   `json:"minCPU,omitempty"`
 	MinMemory int64 `json:"minMemory,omitempty"`
 	// Certificate is set if the node has a certificate issued by the lab's CA.

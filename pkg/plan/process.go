@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// stderrTail is how much of standard error a diagnostic quotes, in bytes.
+// stderrTail is the maximum length of standard error in a diagnostic, in bytes.
 const stderrTail = 2 << 10
 
 // process is one running planner program. One goroutine at a time uses it.
@@ -24,7 +24,7 @@ type process struct {
 	workspace string
 	in        io.WriteCloser
 	answers   chan []byte
-	// ended is closed once the program has ended; err then says how.
+	// ended is closed when the program has exited; err is then its error.
 	ended    chan struct{}
 	err      error
 	stderr   *endsBuffer
@@ -32,8 +32,8 @@ type process struct {
 	maximum  int
 }
 
-// start runs the program in a workspace of its own, without c9s' environment, and
-// waits until it is ready.
+// start runs the program in its own workspace, without c9s' environment, and waits until it
+// is ready.
 func (h *Hooks) start(ctx context.Context) (*process, *Response, *problem) {
 	workspace, err := os.MkdirTemp("", "c9s-planner-")
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *process) run(path string, args []string) error {
 	p.stderr = &endsBuffer{limit: stderrTail}
 	p.cmd.Stderr = p.stderr
 	ownGroup(p.cmd)
-	// Children that keep the pipes open do not keep c9s waiting.
+	// Don't wait for children that keep the pipes open.
 	p.cmd.WaitDelay = time.Second
 	if err := os.Mkdir(filepath.Join(p.workspace, "tmp"), 0o700); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *process) run(path string, args []string) error {
 	return nil
 }
 
-// read hands on what the program writes, a line at a time.
+// read passes on the lines that the program writes.
 func (p *process) read(out *os.File) {
 	defer out.Close()
 	defer close(p.answers)
@@ -109,7 +109,7 @@ func (p *process) read(out *os.File) {
 
 var errTooLong = errors.New("too long")
 
-// readLine reads up to and with a line feed, and at most limit bytes and one.
+// readLine reads up to and including a line feed, and at most limit+1 bytes.
 func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var out []byte
 	for {
@@ -130,9 +130,8 @@ func (p *process) ask(ctx context.Context, req *Request) (*Response, *problem) {
 	if err != nil {
 		return nil, failed("the request cannot be written: %v", err)
 	}
-	// A program that does not read would keep this one waiting: the answer's deadline
-	// holds for both.
-	go p.in.Write(append(input, '\n')) //nolint:errcheck // a program that is gone gives no answer
+	// Writing blocks if the program does not read: the answer's deadline covers both.
+	go p.in.Write(append(input, '\n')) //nolint:errcheck // a program that has exited gives no answer
 	return p.receive(ctx)
 }
 
@@ -147,7 +146,7 @@ func (p *process) receive(ctx context.Context) (*Response, *problem) {
 		case !ok:
 			return nil, p.ending("it ended without an answer")
 		case !bytes.HasSuffix(line, []byte("\n")):
-			// Only a program that ended leaves a line without its end.
+			// Only a program that has exited leaves an incomplete line.
 			if problem := p.ending(""); problem != nil {
 				return nil, problem
 			}
@@ -162,8 +161,8 @@ func (p *process) receive(ctx context.Context) (*Response, *problem) {
 	}
 }
 
-// ending says how the program ended: in an error, or as otherwise says, with what it
-// wrote to standard error. It is nil for neither.
+// ending describes how the program exited, by its error or else by otherwise, and quotes
+// standard error. It returns nil without either.
 func (p *process) ending(otherwise string) *problem {
 	p.kill()
 	if p.err != nil && !errors.Is(p.err, exec.ErrWaitDelay) && !strings.Contains(p.err.Error(), "signal: killed") {
@@ -175,7 +174,7 @@ func (p *process) ending(otherwise string) *problem {
 	return failed("%s%s", otherwise, p.stderr)
 }
 
-// end lets the program end by itself, which it does when its input ends.
+// end closes the program's input, at whose end the program exits.
 func (p *process) end() {
 	p.in.Close()
 	select {
@@ -185,11 +184,11 @@ func (p *process) end() {
 	p.kill()
 }
 
-// kill ends the program with all that it started, and removes its workspace.
+// kill kills the program with all its children, and removes its workspace.
 func (p *process) kill() {
 	select {
 	case <-p.ended:
-	case <-time.After(50 * time.Millisecond): // it may be about to end with a reason
+	case <-time.After(50 * time.Millisecond): // it may be about to exit with a reason
 	}
 	_ = killGroup(p.cmd)
 	go func() { //nolint:revive // what is left unread must not keep the reader

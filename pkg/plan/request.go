@@ -8,10 +8,10 @@ import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
-// excerpt is the part of a lab that the plan of n may depend on, so that neither a
-// request nor the key of a kept plan changes with the rest of the lab: the lab's
-// settings, the node without positions in the topology, and its links. What is at
-// their far ends is there under a name that only says that it is another node.
+// excerpt returns the part of a lab that the plan of n may depend on: the lab's settings, the
+// node without positions in the topology, and its links. Nodes at the far ends have
+// placeholder names. Neither a request nor the key of a stored plan changes with the rest
+// of the lab.
 func excerpt(l *lab.Lab, n *lab.Node) *lab.Lab {
 	node := *n
 	node.Pos, node.Policy, node.Stages, node.Ports, node.Endpoints = diag.Pos{}, lab.Policy{}, nil, nil, nil
@@ -65,7 +65,7 @@ func ownEnd(e *lab.Endpoint, link int) *lab.Endpoint {
 	return &out
 }
 
-// contents are the bytes that the configuration of n refers to, as far as a planner
+// contents returns the files that the configuration of n refers to, as far as a planner
 // program reads them.
 func contents(l *lab.Lab, n *lab.Node) map[lab.Digest][]byte {
 	out := map[lab.Digest][]byte{}
@@ -90,8 +90,8 @@ func contents(l *lab.Lab, n *lab.Node) map[lab.Digest][]byte {
 	return out
 }
 
-// place gives the diagnostics of a planner program, which has no positions, that of
-// the node.
+// place sets the position of the node in the diagnostics of a planner program, which has no
+// positions.
 func place(p *Plan, n *lab.Node) {
 	for i := range p.Diagnostics {
 		p.Diagnostics[i].Pos = n.Pos

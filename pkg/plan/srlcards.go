@@ -44,8 +44,8 @@ type SRLCard struct {
 	Card, MDA string
 }
 
-// srlComponents puts the cards of components into the slots, in their order. Without
-// components, slot 1 has the card of the type.
+// srlComponents assigns the cards of components to the slots, in order. Without components,
+// slot 1 has the card of the type.
 func (d *draft) srlComponents() {
 	x, n := d.data, d.node
 	wrong := func(hint, format string, args ...any) {

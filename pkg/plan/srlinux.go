@@ -12,9 +12,9 @@ func srlinuxPrepare(d *draft) {
 	}
 }
 
-// srlinuxStartup tells the two formats apart: JSON is the whole configuration and
-// takes the place of the saved one, anything else is CLI, which is typed over the
-// default configuration once the device is up.
+// srlinuxStartup handles two formats. JSON is a complete configuration and replaces the
+// saved one. Everything else is CLI input, which is entered on top of the default
+// configuration when the device is up.
 func srlinuxStartup(d *draft) {
 	target, cfg := d.kind.Startup.File, d.node.StartupConfig
 	if !d.startupWanted(target) || cfg == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
-// srosPrepare refuses what the SR OS virtual machine cannot have.
+// srosPrepare rejects what the SR OS virtual machine does not support.
 func srosPrepare(d *draft) {
 	control := 0
 	for _, c := range d.node.Components {
@@ -23,8 +23,8 @@ func srosPrepare(d *draft) {
 	}
 }
 
-// SROSVariant is what the SR OS image gets as its variant: the node's type, or a
-// line that describes its cards.
+// SROSVariant returns the variant for the SR OS image: the node's type, or a line that
+// describes its cards.
 func (x *NodeData) SROSVariant() string {
 	cards := x.Components
 	if len(cards) == 0 {

@@ -31,7 +31,7 @@ func (d *draft) srsimChassis() bool {
 	return strings.Join(slots, " ") == d.data.TypeData["slots"]
 }
 
-// srsimPrepare settles the node's slot and the environment of its cards.
+// srsimPrepare sets the node's slot and the environment of its cards.
 func srsimPrepare(d *draft) {
 	x, n := d.data, d.node
 	x.TypeData = maps.Clone(x.TypeData)
@@ -77,7 +77,7 @@ func (d *draft) srsimDuplicateSlots() {
 	}
 }
 
-// srsimOverride is the environment of the one card that an integrated node lists.
+// srsimOverride returns the environment of the one card that an integrated node lists.
 func (d *draft) srsimOverride() map[string]string {
 	x, n := d.data, d.node
 	switch {
@@ -110,7 +110,7 @@ func (d *draft) srsimOverride() map[string]string {
 	return env
 }
 
-// srsimCards turns the node's container into one per card, line cards first.
+// srsimCards replaces the node's container with one per card, line cards first.
 func srsimCards(d *draft) {
 	if !d.srsimChassis() {
 		return
@@ -139,7 +139,7 @@ func srsimCards(d *draft) {
 	}
 }
 
-// srsimCardEnv is what a card is told about itself.
+// srsimCardEnv returns the environment of a card.
 func srsimCardEnv(env map[string]string, c *lab.Component, x *NodeData) {
 	maps.Copy(env, c.Env)
 	set := func(key, value string) {
@@ -210,8 +210,8 @@ func srsimMgmtEnv(env map[string]string, x *NodeData) {
 	}
 }
 
-// srsimSorted is line cards by number, then B, then A: the first owns the
-// namespace in containerlab.
+// srsimSorted returns line cards by number, then B, then A: in containerlab, the first one
+// owns the network namespace.
 func srsimSorted(cards []lab.Component) []lab.Component {
 	rank := func(c lab.Component) int {
 		switch n, err := strconv.Atoi(c.Slot); {
@@ -226,7 +226,7 @@ func srsimSorted(cards []lab.Component) []lab.Component {
 	return slices.SortedStableFunc(slices.Values(cards), func(a, b lab.Component) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// srsimFlash are the mounts of a control card.
+// srsimFlash returns the mounts of a control card.
 func srsimFlash(slot string, license bool) []Mount {
 	var out []Mount
 	for i := 1; i <= 3; i++ {

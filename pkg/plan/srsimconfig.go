@@ -11,7 +11,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
-// SRSIMData is what the default configuration of SR-SIM sees.
+// SRSIMData is the data of the default configuration template of SR-SIM.
 type SRSIMData struct {
 	*NodeData
 	// Mode is model-driven, classic or mixed.
@@ -68,8 +68,8 @@ func (d *draft) srsimFolders(slot string) {
 	d.addFile(File{Path: slot + "/config/cf3/node.crt", Mode: 0o644, Certificate: "tls.crt"})
 }
 
-// srsimConfig is the user's whole configuration, or the default one with the
-// user's partial one after it.
+// srsimConfig returns the user's full configuration, or the default one followed by the
+// user's partial one.
 func (d *draft) srsimConfig() (string, bool) {
 	cfg := d.node.StartupConfig
 	var users string
@@ -110,8 +110,8 @@ func (d *draft) srsimProvision() []string {
 	return append(out, d.srsimPower()...)
 }
 
-// srsimIntegrated is the card that the chassis comes with, as the environment
-// changes it.
+// srsimIntegrated returns the built-in card of the chassis, as modified by the
+// environment.
 func (d *draft) srsimIntegrated(card string) *lab.Component {
 	x := d.data
 	mdas := map[int]string{}

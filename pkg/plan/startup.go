@@ -56,8 +56,8 @@ func (d *draft) startup() {
 	}
 }
 
-// baseConfig is the configuration that a partial one completes: the kind's, or the one
-// that the key bootstrap-config names.
+// baseConfig returns the configuration that a partial one completes: the kind's, or that of
+// the key bootstrap-config.
 func (d *draft) baseConfig() []byte {
 	switch own := d.node.Keys["bootstrap-config"].(type) {
 	case string: // none
@@ -85,15 +85,15 @@ func (d *draft) startupWanted(target string) bool {
 		d.problems.Errorf(kinds.CodeStartupConfigConflict, n.Pos, "add startup-config, or leave out enforce-startup-config",
 			"node %q: enforce-startup-config without a startup-config", n.Name)
 		return false
-	case n.SuppressStartupConfig && !d.kind.Startup.Rewritten: // hooks that make it anew pass over the option
+	case n.SuppressStartupConfig && !d.kind.Startup.Rewritten: // hooks that rewrite it ignore the option
 		d.suppressed = target
 		return false
 	}
 	return true
 }
 
-// partialAllowed checks that the configuration is partial, or not, as the kind
-// wants it.
+// partialAllowed checks that the configuration is partial or complete, as the kind
+// requires.
 func (d *draft) partialAllowed() bool {
 	n, partial := d.node, d.node.StartupConfig.Partial
 	switch rule := d.kind.Startup.Partial; {
@@ -116,7 +116,7 @@ func (d *draft) ignoredStartup() {
 		"kind %s does not read startup-config", d.kind.Name)
 }
 
-// defaultStartup is the configuration of a node that gives none.
+// defaultStartup returns the configuration of a node that declares none.
 func (d *draft) defaultStartup(target string) (File, bool) {
 	rule := d.kind.Startup
 	if rule.Default == "" && !rule.Empty && rule.Append == "" {
@@ -140,7 +140,7 @@ func (d *draft) startupFile(target string) File {
 	}
 }
 
-// appended is what the kind puts after every configuration.
+// appended returns what the kind appends to every configuration.
 func (d *draft) appended() []byte {
 	if d.kind.Startup.Append == "" {
 		return nil
@@ -148,7 +148,7 @@ func (d *draft) appended() []byte {
 	return d.templateFile(d.kind.Startup.Append, d.configData())
 }
 
-// userStartup is the user's configuration as the device gets it.
+// userStartup returns the user's configuration as the device receives it.
 func (d *draft) userStartup(target string) (File, bool) {
 	rule, cfg := d.kind.Startup, d.node.StartupConfig
 	f := d.startupFile(target)
@@ -187,7 +187,7 @@ func (d *draft) userStartup(target string) (File, bool) {
 	return f, true
 }
 
-// joinLines puts one text after the other, on a line of its own.
+// joinLines concatenates two texts, each on its own lines.
 func joinLines(a, b string) string {
 	if a != "" && !strings.HasSuffix(a, "\n") {
 		a += "\n"
@@ -195,7 +195,7 @@ func joinLines(a, b string) string {
 	return a + b
 }
 
-// configData is what a configuration sees as a template.
+// configData returns the data of a configuration template.
 func (d *draft) configData() any {
 	if d.kind.Startup.Data == "ios" {
 		return newIOSData(d.data)
@@ -203,8 +203,8 @@ func (d *draft) configData() any {
 	return d.data
 }
 
-// render expands variables in a startup-config, from the caller's environment as
-// compile has noted it, and executes it as a template.
+// render expands variables in a startup-config, from the environment that compile recorded,
+// and executes it as a template.
 func (d *draft) render(text string) (string, bool) {
 	if d.kind.Startup.Data != "ios" && strings.Contains(text, "$") {
 		d.leftOver(text)
@@ -226,7 +226,7 @@ func (d *draft) render(text string) (string, bool) {
 	return out, true
 }
 
-// expandEnv expands variables as in a topology.
+// expandEnv expands variables as in a topology file.
 func expandEnv(text string, env map[string]string) (string, error) {
 	list := make([]string, 0, len(env))
 	for _, k := range slices.Sorted(maps.Keys(env)) {
@@ -240,8 +240,8 @@ func (d *draft) templateProblem(err error) {
 	d.problems.Append([]diag.Diagnostic{templateProblem(d.node, err.Error())})
 }
 
-// TemplateProblem adds to p that the startup-config of n cannot be rendered. why is the
-// error of text/template, with or without words around it.
+// TemplateProblem adds an error to p: the startup-config of n cannot be rendered. why is the
+// error of text/template, possibly within a longer message.
 func TemplateProblem(p *Plan, n *lab.Node, why string) {
 	p.Diagnostics = append(p.Diagnostics, templateProblem(n, why))
 }
@@ -257,15 +257,15 @@ func templateProblem(n *lab.Node, why string) diag.Diagnostic {
 }
 
 var (
-	// "template: name:3:1: executing "name" at <.X>: why", with the parts that are there.
+	// "template: name:3:1: executing "name" at <.X>: why"; parts may be missing.
 	templateError = regexp.MustCompile(`(?s)^.*?template: (?:[^:]*:(\d+)(?::\d+)?: )?(?:executing "[^"]*" )?(.*)$`)
-	// What began further up is reported at the end of the text.
+	// An unterminated action is reported at the end of the text.
 	templateStart = regexp.MustCompile(`^(.*) started at [^:]*:(\d+)$`)
 	noField       = regexp.MustCompile(`^at <[^>]*>: can't evaluate field (\w+) in type \S+$`)
 )
 
-// templateFault is the line and the reason in an error of text/template; the line is 0
-// where the error names none.
+// templateFault returns the line and the reason in an error of text/template. The line is 0
+// if the error has none.
 func templateFault(text string) (line int, why string) {
 	why = text
 	if m := templateError.FindStringSubmatch(text); m != nil {

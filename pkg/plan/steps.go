@@ -8,7 +8,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
-// steps are the kind's.
+// steps adds the steps of the kind.
 func (d *draft) steps() {
 	for _, s := range d.kind.Steps {
 		if d.holds(s.When) {
@@ -45,8 +45,7 @@ func (d *draft) step(s *kinds.Step) Step {
 	return out
 }
 
-// UserSteps are the exec entries of the topology, in the container that stands
-// for the node.
+// UserSteps returns the exec entries of the topology as steps in the node's main container.
 func UserSteps(n *lab.Node, containers []Container) []Step {
 	var out []Step
 	for _, e := range n.Exec {
@@ -55,8 +54,8 @@ func UserSteps(n *lab.Node, containers []Container) []Step {
 	return out
 }
 
-// mainContainer is "" for a node with one container, else its control card: a,
-// or b without an a.
+// mainContainer returns "" for a node with one container, otherwise its control card: a, or b
+// without an a.
 func mainContainer(containers []Container) string {
 	if len(containers) < 2 {
 		return ""

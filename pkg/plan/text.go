@@ -16,7 +16,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
-// kindFuncs are the functions that templates of the catalogue have.
+// kindFuncs are the functions of templates in the catalogue.
 var kindFuncs = template.FuncMap{
 	"lower":   strings.ToLower,
 	"upper":   strings.ToUpper,
@@ -27,7 +27,7 @@ var kindFuncs = template.FuncMap{
 	"replace": func(old, with, s string) string { return strings.ReplaceAll(s, old, with) },
 }
 
-// mebibytes rounds a number of bytes up.
+// mebibytes converts a number of bytes, rounding up.
 func mebibytes(bytes string) (int64, error) {
 	n, err := strconv.ParseInt(bytes, 10, 64)
 	if err == nil && n < 1_000_000 {
@@ -36,7 +36,7 @@ func mebibytes(bytes string) (int64, error) {
 	return (n + 1<<20 - 1) >> 20, err
 }
 
-// texts keeps templates parsed, by their text.
+// texts caches parsed templates by their text.
 type texts struct {
 	funcs  template.FuncMap
 	parsed sync.Map
@@ -59,7 +59,7 @@ func (t *texts) parse(name, text string) (*template.Template, error) {
 	return tmpl, err
 }
 
-// execute gives the text itself where there is nothing to execute in it.
+// execute returns the text unchanged if it has no template actions.
 func (t *texts) execute(ctx context.Context, name, text string, data any) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
@@ -72,7 +72,7 @@ func (t *texts) execute(ctx context.Context, name, text string, data any) (strin
 	return string(out), err
 }
 
-// expand executes a text of the catalogue over the node.
+// expand executes a text of the catalogue with the data of the node.
 func (d *draft) expand(text string) string {
 	out, err := d.planner.texts.execute(d.ctx, d.kind.Name, text, d.data)
 	if err != nil {
@@ -102,14 +102,14 @@ func (d *draft) expandMap(m map[string]string) map[string]string {
 	return out
 }
 
-// holds reports whether a condition of the catalogue is met: no text, or one that
-// comes out with anything but white space.
+// holds reports whether a condition of the catalogue is met: it is empty, or its result is
+// not only white space.
 func (d *draft) holds(when string) bool {
 	return when == "" || strings.TrimSpace(d.expand(when)) != ""
 }
 
-// templateFile is a template file of the catalogue, executed. One without
-// anything to execute is shared between plans.
+// templateFile returns the output of a template file of the catalogue. Plans share the
+// output of one without template actions.
 func (d *draft) templateFile(name string, data any) []byte {
 	file, err := d.planner.file(name)
 	if err == nil {
@@ -126,7 +126,7 @@ func (d *draft) templateFile(name string, data any) []byte {
 	return nil
 }
 
-// textFile is a template file; tmpl is nil where there is nothing to execute.
+// textFile is a template file; tmpl is nil if it has no template actions.
 type textFile struct {
 	static []byte
 	tmpl   *template.Template
