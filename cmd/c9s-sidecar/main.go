@@ -1,7 +1,8 @@
 // Command c9s-sidecar is what c9s has in a Pod: it writes files before the
 // devices start (prepare), makes and keeps the Pod's network (wire), runs a
-// node's commands in the device's container (exec), and prints the state
-// (status). For c9s doctor it tries what the kernel can do (probe).
+// node's commands in the device's container (exec), opens connections to the node for
+// its users (dial), and prints the state (status). For c9s doctor it tries what the
+// kernel can do (probe).
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/sidecar/dial"
 	"github.com/c9s-lab/c9s/sidecar/execute"
 	"github.com/c9s-lab/c9s/sidecar/hold"
 	"github.com/c9s-lab/c9s/sidecar/podnet"
@@ -35,6 +37,8 @@ const usage = `Usage:
   c9s-sidecar podnet                   the child of wire, in its own network namespace
   c9s-sidecar exec run [--steps FILE]  run a node's commands in its container
   c9s-sidecar exec hold                hold the sidecar's network namespace from a device's container
+  c9s-sidecar dial                     open connections to the node's addresses, as a stream on
+                                       standard input and output requests
   c9s-sidecar status                   print the state of the Pod's network as JSON
   c9s-sidecar bridge NODE OBJECT       print fdb, link, vlan or mdb of a bridge node
   c9s-sidecar probe [--leave FILE]     test the features of the kernel and print them as JSON
@@ -85,6 +89,11 @@ func run(ctx context.Context, args []string) error {
 		return runWire(ctx)
 	case "podnet":
 		return runPodnet(ctx)
+	case "dial":
+		if len(args) > 0 {
+			return errUsage
+		}
+		return dial.Run(ctx, podnet.StateFolder(contract.StateDir))
 	case "status":
 		s, err := podnet.Status(ctx)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/c9s-lab/c9s/pkg/access"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
@@ -29,6 +30,10 @@ type Node struct {
 	Containers []string
 	// Labels are the topology's.
 	Labels map[string]string
+	// Kind is the node's kind. Nodes that share a Pod have that of its primary node.
+	Kind string
+	// Stopped reports whether the node has been stopped.
+	Stopped bool
 }
 
 // Nodes are all nodes of a lab, sorted by name.
@@ -59,7 +64,10 @@ func nodesOf(d *appsv1.Deployment) []Node {
 	var out []Node
 	for _, name := range strings.Split(d.Annotations[contract.AnnotationNodeName], ",") {
 		if name != "" {
-			out = append(out, Node{Name: name, Deployment: d.Name, Containers: containers[name], Labels: topologyLabels[name]})
+			out = append(out, Node{
+				Name: name, Deployment: d.Name, Containers: containers[name], Labels: topologyLabels[name],
+				Kind: d.Labels[contract.LabelKind], Stopped: d.Spec.Replicas != nil && *d.Spec.Replicas == 0,
+			})
 		}
 	}
 	return out
@@ -133,7 +141,7 @@ func (c *Client) Pod(ctx context.Context, namespace, deployment string) (*corev1
 		}
 	}
 	if pod == nil {
-		return nil, fmt.Errorf("%s has no Pod: it is stopped or cannot start; see 'c9s status'", deployment)
+		return nil, fmt.Errorf("%s %w: it has no Pod; see 'c9s status'", deployment, access.ErrAway)
 	}
 	return pod, nil
 }

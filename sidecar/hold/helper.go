@@ -2,11 +2,37 @@ package hold
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"path/filepath"
 	"time"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
+
+// Own returns the sidecar's network namespace to another process of its container. dir is the
+// supervisor's folder.
+func Own(dir string) (*nspace.Namespace, error) {
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: filepath.Join(dir, contract.HoldSocket), Net: "unixpacket"})
+	if err != nil {
+		return nil, fmt.Errorf("ask for the sidecar's network namespace: %w", err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(helloPatience))
+	if err := send(c, nil); err != nil {
+		return nil, err
+	}
+	own, err := receive(c)
+	if err == nil && own == nil {
+		err = errors.New("the supervisor sent none")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get the sidecar's network namespace: %w", err)
+	}
+	return own, nil
+}
 
 // reconnect is how often a helper tries to find a supervisor that is gone.
 const reconnect = 100 * time.Millisecond

@@ -226,22 +226,32 @@ func (s *supervisor) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name(), contract.HoldSocket)
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
-		if err != nil {
-			return fmt.Errorf("listen on %s: %w", path, err)
-		}
-		l.SetUnlinkOnClose(false)
-		if err := os.Chmod(path, 0o666); err != nil {
-			return err
-		}
-		context.AfterFunc(ctx, func() { l.Close() })
-		go s.accept(l)
+	// The other processes of the sidecar's container get it in a folder that no device sees.
+	if err := s.listenAt(ctx, filepath.Join(s.Dir, contract.HoldSocket), 0o600); err != nil {
+		return err
 	}
+	for _, e := range entries {
+		if err := s.listenAt(ctx, filepath.Join(dir, e.Name(), contract.HoldSocket), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *supervisor) listenAt(ctx context.Context, path string, mode fs.FileMode) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", path, err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := os.Chmod(path, mode); err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { l.Close() })
+	go s.accept(l)
 	return nil
 }
 
