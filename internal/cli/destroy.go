@@ -30,7 +30,8 @@ func newDestroy(world IO) *cobra.Command {
 		Long: `Destroy deletes every object of a lab, no matter how it was applied. It deletes the
 namespace if the lab created it and nothing else is in it. It deletes the data of devices
 too, unless you set --keep-data. Devices are killed at once; with --graceful or
---keep-data, they have ten seconds to stop.`,
+--keep-data, they have ten seconds to stop. What ssh-config --install wrote on this
+machine is removed.`,
 		Example: `  c9s destroy topo.clab.yml
   c9s destroy mylab --keep-data`,
 		Args:              cobra.MaximumNArgs(1),
@@ -117,6 +118,9 @@ func (d *destroying) delete(ctx context.Context) error {
 	})
 	if err != nil {
 		return fail(err)
+	}
+	if _, err := removeSSHConfig(d.world, d.client, d.lab); err != nil {
+		fmt.Fprintf(d.world.Err, "warning: ssh configuration of the lab: %v\n", err)
 	}
 	fmt.Fprintf(d.world.Err, "lab %s: %d objects deleted (%.1f s)\n", d.lab.Name, removed, time.Since(began).Seconds())
 	return nil

@@ -72,6 +72,9 @@ func Main(args []string, world IO) int {
 	out, errs := show.New(world.Out), show.New(world.Err)
 	defer errs.Flush()
 	world.Out, world.Err = out, errs
+	if answersPassword(args, world) {
+		return ExitOK
+	}
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
 	root := newRoot(world)
 	strictCompletion(root)
