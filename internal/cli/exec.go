@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/internal/cli/show"
@@ -47,12 +46,12 @@ bridge shows fdb, link, vlan or mdb.`,
 			dash := cmd.ArgsLenAtDash()
 			several := f.all || f.label != ""
 			switch {
-			case dash < 0:
-				return errors.New("missing --; usage: c9s exec NODE -- COMMAND [ARG...]")
+			case dash < 0 && len(args) > 1:
+				return errors.New("missing -- before the command; usage: c9s exec NODE -- COMMAND [ARG...]")
+			case dash < 0, len(args) == dash:
+				return errors.New("missing command; usage: c9s exec NODE -- COMMAND [ARG...]")
 			case several && dash != 0, !several && dash != 1:
 				return errors.New("name one node before --, or use --all or --label")
-			case len(args) == dash:
-				return errors.New("missing command after --")
 			case f.output != "" && f.output != "json":
 				return fmt.Errorf("--output %q: use json", f.output)
 			case several && (f.stdin || f.tty):
@@ -110,8 +109,15 @@ func (f *execFlags) one(ctx context.Context, world IO, client *cluster.Client, f
 	}
 	if f.stdin {
 		s.In = world.In
+	} else if isPipe(world.In) {
+		fmt.Fprintln(world.Err, "warning: the command does not get standard input; use -i")
 	}
 	code, err := execIn(ctx, client, found, n, argv, s)
+	var failed *cluster.ProgramError
+	if errors.As(err, &failed) {
+		fmt.Fprintf(world.Err, "Error: %v\n", err)
+		return exitCode(failed.Code)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -119,6 +125,16 @@ func (f *execFlags) one(ctx context.Context, world IO, client *cluster.Client, f
 		return exitCode(code)
 	}
 	return nil
+}
+
+// isPipe reports whether a reader is a pipe: somebody means a command to read it.
+func isPipe(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
 }
 
 func execIn(ctx context.Context, client *cluster.Client, found cluster.Found, n cluster.Node, argv []string, s cluster.Streams) (int, error) {
@@ -129,7 +145,10 @@ func execIn(ctx context.Context, client *cluster.Client, found cluster.Found, n 
 	case argv[0] == "bridge": // it is in the sidecar's network namespace
 		argv = append([]string{contract.SidecarProgram, "bridge", n.Name}, argv[1:]...)
 	default:
-		return 0, fmt.Errorf("node %s is a bridge and has no container; bridge fdb, link, vlan and mdb show it", n.Name)
+		return 0, noContainer(n)
+	}
+	if err := notStopped(n); err != nil {
+		return 0, err
 	}
 	pod, err := client.Pod(ctx, found.Namespace, n.Deployment)
 	if err != nil {
@@ -159,6 +178,10 @@ func (f *execFlags) many(ctx context.Context, world IO, client *cluster.Client, 
 		results[i] = execResult{Node: with[i].Name, ExitCode: code, Stdout: out.String(), Stderr: errOut.String()}
 		if err != nil {
 			results[i].ExitCode, results[i].Error = 1, err.Error()
+		}
+		var failed *cluster.ProgramError
+		if errors.As(err, &failed) {
+			results[i].ExitCode = failed.Code
 		}
 	})
 	failed := false
@@ -209,56 +232,5 @@ func newShell(world IO) *cobra.Command {
 		},
 	}
 	f.add(cmd, world, "t")
-	return cmd
-}
-
-func newLogs(world IO) *cobra.Command {
-	var f nodeRef
-	var o corev1.PodLogOptions
-	var tail int64
-	var sidecar bool
-	cmd := &cobra.Command{
-		Use:     "logs NODE",
-		Short:   "Print the log of a node",
-		Example: "  c9s logs R1\n  c9s logs R1 -f --tail 20\n  c9s logs R1 --sidecar",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			client, found, nodes, err := f.find(ctx, world)
-			if err != nil {
-				return err
-			}
-			chosen, err := cluster.Select(nodes, args)
-			if err != nil {
-				return fail(err)
-			}
-			pod, err := client.Pod(ctx, found.Namespace, chosen[0].Deployment)
-			if err != nil {
-				return fail(err)
-			}
-			switch {
-			case sidecar:
-				o.Container = "wire"
-			case len(chosen[0].Containers) == 0:
-				return fail(fmt.Errorf("node %s is a network and has no container; use --sidecar for the log of its sidecar", chosen[0].Name))
-			default:
-				o.Container = chosen[0].Containers[0]
-			}
-			if tail >= 0 {
-				o.TailLines = &tail
-			}
-			if err := client.Logs(ctx, found.Namespace, pod.Name, o, show.Stream(world.Out)); ctx.Err() == nil {
-				return fail(err)
-			}
-			return exitCode(exitInterrupted)
-		},
-	}
-	f.add(cmd, world, "t")
-	fs := cmd.Flags()
-	fs.BoolVarP(&o.Follow, "follow", "f", false, "follow the log")
-	fs.BoolVarP(&o.Previous, "previous", "p", false, "print the log of the previous run of the container")
-	fs.BoolVar(&o.Timestamps, "timestamps", false, "print the time of each line")
-	fs.Int64Var(&tail, "tail", -1, "number of lines from the end to print")
-	fs.BoolVar(&sidecar, "sidecar", false, "print the log of the node's sidecar")
 	return cmd
 }

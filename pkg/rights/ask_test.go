@@ -40,7 +40,7 @@ func TestMissing(t *testing.T) {
 		rule([]string{"get", "create", "patch", "list", "delete", "update", "watch"}, []string{"", "apps", "rbac.authorization.k8s.io", "coordination.k8s.io"},
 			[]string{"secrets", "roles", "configmaps", "deployments", "services", "replicasets", "leases"}, nil),
 		rule([]string{"get", "list", "watch", "patch", "delete", "deletecollection"}, []string{""}, []string{"pods", "events", "*/status"}, nil),
-		rule(all, []string{""}, []string{"pods/exec", "*/proxy", "pods/log"}, nil),
+		rule(all, []string{""}, []string{"pods/exec", "pods/attach", "*/proxy", "pods/log"}, nil),
 	}
 	for name, c := range map[string]struct {
 		rules []authorizationv1.ResourceRule
@@ -73,7 +73,7 @@ func TestMissing(t *testing.T) {
 		"another object": {append([]authorizationv1.ResourceRule{rule([]string{"update"}, []string{"example.dev"}, []string{"things"}, []string{"other"})}, ordinary...),
 			never, "create, patch namespaces; update things.example.dev c9s-controller", 4},
 		"no logs, some secrets": {[]authorizationv1.ResourceRule{
-			rule(all, all, []string{"roles", "configmaps", "deployments", "services", "replicasets", "leases", "pods", "events", "*/exec", "*/proxy", "*/status", "things"}, nil),
+			rule(all, all, []string{"roles", "configmaps", "deployments", "services", "replicasets", "leases", "pods", "events", "*/exec", "pods/attach", "*/proxy", "*/status", "things"}, nil),
 			rule(all, all, []string{"secrets"}, []string{"c9s-wire-key"}),
 		}, never, "create, patch namespaces; get pods/log; list, create, patch, delete secrets", 7},
 	} {

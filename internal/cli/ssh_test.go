@@ -1,0 +1,242 @@
+//go:build !nocluster
+
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/access/sshconfig"
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/contract"
+)
+
+// What ssh is started with: nothing of a password.
+func TestSSHArguments(t *testing.T) {
+	node := cluster.Node{Name: "R1", Deployment: "r1", Kind: "nokia_srlinux"}
+	f := sshFlags{port: 22, password: true, tty: true, identity: []string{"key"}, options: []string{"Compression=yes"}}
+	proxy, err := proxyCommand(targetFlags{}, "my context", "demo-ns", node.Deployment, 22, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := self + " dial r1:22 --pod -n demo-ns --context 'my context'"; proxy != want {
+		t.Errorf("got  %s\nwant %s", proxy, want)
+	}
+	login := kindOf(node).Credentials
+	got := f.arguments(node, login.Username, "PROXY", []string{"show", "version"})
+	want := []string{"-o", "ProxyCommand=PROXY"}
+	for _, o := range sshconfig.Options {
+		want = append(want, "-o", o.Key+"="+o.Value)
+	}
+	want = append(want, "-o", "Compression=yes", "-o", "PreferredAuthentications=password,keyboard-interactive", "-o", "NumberOfPasswordPrompts=1",
+		"-i", "key", "-l", "admin", "-t", "R1", "--", "show", "version")
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	node.Name = "-oProxyCommand=evil"
+	if got := f.arguments(node, "", "PROXY", nil); got[len(got)-1] != "r1" {
+		t.Errorf("a name that is an option became %q", got[len(got)-1])
+	}
+	if strings.Contains(strings.Join(got, " "), login.Password) {
+		t.Error("the password is on the command line")
+	}
+}
+
+// ssh's question for the password is answered by c9s, and only that.
+func TestPasswordQuestion(t *testing.T) {
+	env, err := passwordEnv([]string{"A=b"}, "s3cret!")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		env  []string
+		want string
+	}{
+		{[]string{"admin@R1's password: "}, env, "s3cret!\n"},
+		{[]string{"dial", "--help"}, env, ""},
+		{[]string{"version", "--help"}, nil, ""},
+	} {
+		var out, errs bytes.Buffer
+		Main(c.args, IO{Out: &out, Err: &errs, Env: c.env})
+		if got := out.String(); strings.Contains(got, "s3cret!") != (c.want != "") || c.want != "" && got != c.want {
+			t.Errorf("%q: %q", c.args, got)
+		}
+	}
+}
+
+// The shell that ssh runs ProxyCommand in gives c9s the words as they are.
+func TestProxyCommandQuotes(t *testing.T) {
+	words := []string{"printf", "%s\n", "plain", "with space", "it's", `back\slash`, "$HOME", "`id`", "", "100%", "*"}
+	command := strings.ReplaceAll(sshconfig.Command(words...), "%%", "%") // as ssh does
+	out, err := exec.Command("/bin/sh", "-c", "cd "+filepath.Clean(t.TempDir())+" && "+command).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(out), strings.Join(words[2:], "\n")+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Names from the cluster write no lines of their own into ssh's configuration.
+func TestSSHConfigOfAHostileLab(t *testing.T) {
+	nodes := []cluster.Node{
+		{Name: "R1", Deployment: "r1", Kind: "nokia_srlinux", Containers: []string{"r1"}},
+		{Name: "r1", Deployment: "r1-x", Kind: "linux", Containers: []string{"r1-x"}},
+		{Name: "evil\n    ProxyCommand evil", Deployment: "evil", Kind: "linux\nUser evil", Containers: []string{"evil"}},
+		{Name: "*", Deployment: "star", Kind: "linux", Containers: []string{"star"}},
+		{Name: "br", Deployment: "br", Kind: "bridge"},
+	}
+	text, err := sshConfigText(targetFlags{}, "ctx", cluster.Found{Name: "lab\nHost *", Namespace: "ns"}, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts, users []string
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch key {
+		case "Host":
+			hosts = append(hosts, value)
+		case "User":
+			users = append(users, value)
+		}
+	}
+	if want := []string{"R1 R1.ns", "r1 r1-x r1.ns r1-x.ns", "evil evil.ns", "star star.ns"}; !slices.Equal(hosts, want) {
+		t.Errorf("got  %q\nwant %q", hosts, want)
+	}
+	if !slices.Equal(users, []string{"admin"}) || strings.Contains(text, "ProxyCommand evil") || strings.Contains(text, "Host *") {
+		t.Errorf("users %q in\n%s", users, text)
+	}
+}
+
+func TestListenLoopback(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"127.0.0.1:1080": true, "[::1]:0": true, "localhost:1": true, "127.5.6.7:1": true,
+		":1080": false, "0.0.0.0:1080": false, "192.0.2.1:1": false, "127.0.0.1": false, "example.com:1": false,
+	} {
+		if err := loopback(address); (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// The arguments of forward.
+func TestForwardArguments(t *testing.T) {
+	nodes := []cluster.Node{
+		{Name: "srl1", Deployment: "srl1", Kind: "srl", Containers: []string{"srl1"}},
+		{Name: "h1", Deployment: "h1", Kind: "linux", Containers: []string{"h1"}},
+		{Name: "off", Deployment: "off", Kind: "linux", Containers: []string{"off"}, Stopped: true},
+		{Name: "br", Deployment: "br", Kind: "bridge"},
+	}
+	for args, want := range map[string]string{
+		"":                             "srl1:22/tcp srl1:830/tcp srl1:80/tcp srl1:443/tcp srl1:57400/tcp srl1:57401/tcp srl1:161/udp h1:22/tcp",
+		"h1":                           "h1:22/tcp",
+		"h1:80 8080=srl1:80":           "h1:80/tcp 8080=srl1:80/tcp",
+		"srl1:161/udp 1161=h1:161/udp": "srl1:161/udp 1161=h1:161/udp",
+		"x:1":                          "error: no node x in the lab",
+		"off:22":                       "error: node off is stopped",
+		"h1:0":                         `error: "h1:0": port "0": use a number`,
+		"h1:1/sctp":                    `error: "h1:1/sctp": the protocol is tcp or udp`,
+		"8080=h1":                      `error: "8080=h1": give the node's port too`,
+		"x=h1:1":                       `error: "x=h1:1": port "x"`,
+	} {
+		list, err := wantedPorts(nodes, strings.Fields(args))
+		var got []string
+		for _, w := range list {
+			text := fmt.Sprintf("%s:%d/%s", w.node.Name, w.port, w.network)
+			if w.local != 0 {
+				text = fmt.Sprintf("%d=%s", w.local, text)
+			}
+			got = append(got, text)
+		}
+		text := strings.Join(got, " ")
+		if err != nil {
+			text = "error: " + err.Error()
+		}
+		if text != want && !(err != nil && strings.HasPrefix(text, want)) {
+			t.Errorf("%q: got %s, want %s", args, text, want)
+		}
+	}
+}
+
+// The names by which a proxy knows nodes.
+func TestLabNames(t *testing.T) {
+	nodes := []cluster.Node{{Name: "R1", Deployment: "r1"}, {Name: "r2", Deployment: "r2"}, {Name: "br", Deployment: "br"}}
+	directory := contract.Directory{Nodes: []contract.DirectoryNode{
+		{Name: "R1", IPv4: netip.MustParseAddr("172.20.20.2"), IPv6: netip.MustParseAddr("3fff::2"), Names: []string{"clab-demo-R1", "r2"}},
+		{Name: "r2", IPv4: netip.MustParseAddr("172.20.20.3"), Names: []string{"core"}},
+	}}
+	l := &labNames{found: cluster.Found{Name: "demo"}, read: time.Now(), nodes: nameNodes("demo", nodes, directory)}
+	for name, want := range map[string]string{
+		"R1": "R1", "r1": "R1", "R1.demo": "R1", "r1.demo.": "R1", "clab-demo-r1": "R1", "172.20.20.2": "R1", "3fff::2": "R1",
+		"r2": "r2", "core": "r2", "br": "br", "example.com": "", "172.20.20.4": "", "127.0.0.1": "", "": "",
+	} {
+		n, err := l.lookup(t.Context(), name)
+		if n.Name != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v, want %q", name, n.Name, err, want)
+		}
+	}
+}
+
+// Where the web page of a kind is.
+func TestWebPort(t *testing.T) {
+	for _, c := range []struct {
+		kind string
+		port uint16
+		http bool
+		want string
+	}{
+		{"nokia_srlinux", 0, false, "https 443"}, {"nokia_srlinux", 0, true, "http 80"}, {"nokia_srlinux", 80, false, "http 80"},
+		{"linux", 0, false, "https 443"}, {"linux", 0, true, "http 80"}, {"linux", 8443, false, "https 8443"}, {"linux", 8080, true, "http 8080"},
+	} {
+		scheme, port := webPort(kindOf(cluster.Node{Kind: c.kind}), c.port, c.http)
+		if got := fmt.Sprint(scheme, " ", port); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// The hosts file has the names until the end of a forward, and nothing else of it changes.
+func TestForwardHosts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	const own = "127.0.0.1 localhost\n"
+	if err := os.WriteFile(file, []byte(own), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ports := []*forwarded{
+		{Node: "R1", Local: netip.MustParseAddrPort("127.30.0.1:22")}, {Node: "R1", Local: netip.MustParseAddrPort("127.30.0.1:80")},
+		{Node: "bad name\n1.2.3.4 bank", Local: netip.MustParseAddrPort("127.30.0.2:22")},
+	}
+	undo, err := writeHosts(file, cluster.Found{Name: "demo", Namespace: "ns"}, ports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := readFile(t, file), own+"# BEGIN c9s: forward of namespace ns\n127.30.0.1 R1 R1.demo\n# END c9s: forward of namespace ns\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	undo()
+	if got := readFile(t, file); got != own {
+		t.Errorf("afterwards it is %q", got)
+	}
+}
+
+func readFile(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,68 @@
+// Package forward passes connections to a local listener on to a node.
+package forward
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/tunnel"
+)
+
+// Dial opens a connection to the node.
+type Dial func(context.Context) (net.Conn, error)
+
+// Events report what happens. Both may be called by several goroutines at a time.
+type Events struct {
+	// Open is called with 1 and -1 for each connection that begins and ends.
+	Open func(change int)
+	// Failed is called for each connection that the node does not take.
+	Failed func(error)
+}
+
+// maxConnections bounds the connections of one listener.
+const maxConnections = 512
+
+// TCP passes on connections until ctx is done, and closes the listener.
+func TCP(ctx context.Context, l net.Listener, dial Dial, e Events) {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	defer l.Close()
+	seats := make(chan struct{}, maxConnections)
+	var group sync.WaitGroup
+	defer group.Wait()
+	for {
+		seats <- struct{}{}
+		local, err := l.Accept()
+		if err != nil {
+			<-seats
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // out of descriptors
+			continue
+		}
+		group.Go(func() {
+			defer func() { <-seats }()
+			passOn(ctx, local, dial, e)
+		})
+	}
+}
+
+func passOn(ctx context.Context, local net.Conn, dial Dial, e Events) {
+	defer local.Close()
+	node, err := dial(ctx)
+	if err != nil {
+		e.Failed(err)
+		return
+	}
+	defer node.Close()
+	e.Open(1)
+	defer e.Open(-1)
+	defer context.AfterFunc(ctx, func() {
+		local.Close()
+		node.Close()
+	})()
+	tunnel.Join(local, node)
+}

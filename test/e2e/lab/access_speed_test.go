@@ -1,0 +1,130 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// forwarded starts a program that forwards a port, and returns where it listens.
+func forwarded(t *testing.T, cmd *exec.Cmd, where func(*bufio.Reader) (string, error)) string {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	reader := bufio.NewReader(out)
+	address, err := where(reader)
+	if err != nil {
+		t.Fatalf("%v: %v", cmd.Args, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, reader) }()
+	return address
+}
+
+// forward starts c9s forward for one port.
+func (l *lab) forward(t *testing.T, what string) string {
+	t.Helper()
+	return forwarded(t, l.command(t.Context(), "forward", what, "-n", l.ns, "-o", "json"), func(r *bufio.Reader) (string, error) {
+		var ports []struct{ Local netip.AddrPort }
+		if err := json.NewDecoder(r).Decode(&ports); err != nil || len(ports) != 1 {
+			return "", fmt.Errorf("%d ports: %w", len(ports), err)
+		}
+		return ports[0].Local.String(), nil
+	})
+}
+
+// kubectlForward starts kubectl port-forward for one port of a node's Pod.
+func (l *lab) kubectlForward(t *testing.T, node string, port int) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "kubectl", "--kubeconfig", l.Kubeconfig(), "-n", l.ns, "port-forward", "pod/"+l.pod(t, node).Name, fmt.Sprintf(":%d", port))
+	return forwarded(t, cmd, func(r *bufio.Reader) (string, error) {
+		line, err := r.ReadString('\n')
+		_, rest, _ := strings.Cut(line, "Forwarding from ")
+		address, _, _ := strings.Cut(rest, " ")
+		return address, err
+	})
+}
+
+// get requests a path of the node's web server over a new connection, and returns the time to
+// the first byte, the time in all and how many bytes came.
+func get(ctx context.Context, address, path string) (first, all time.Duration, n int64, err error) {
+	began := time.Now()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "GET %s HTTP/1.0\r\nHost: h1\r\n\r\n", path)
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+		return 0, 0, 0, err
+	}
+	first = time.Since(began)
+	n, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 256<<10))
+	return first, time.Since(began), n, err
+}
+
+// TestAccessSpeed measures c9s forward beside kubectl port-forward, in turns.
+func TestAccessSpeed(t *testing.T) {
+	if os.Getenv("C9S_ACCESS_SPEED") == "" {
+		t.Skip("a measurement: set C9S_ACCESS_SPEED=1")
+	}
+	if _, err := exec.LookPath("kubectl"); err != nil {
+		t.Skip("needs kubectl, to compare with")
+	}
+	l, _ := accessLab(t)
+	const size = 512 << 20
+	if out, err := l.in(t.Context(), "H1", "truncate", "-s", fmt.Sprint(size), "/var/www/html/big"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ways := []struct {
+		name, address string
+		rates         []float64
+		setup         []time.Duration
+	}{{name: "kubectl port-forward", address: l.kubectlForward(t, "h1", 80)}, {name: "c9s forward", address: l.forward(t, "H1:80")}}
+	for range 5 {
+		for i := range ways {
+			_, took, n, err := get(t.Context(), ways[i].address, "/big")
+			if err != nil || n < size {
+				t.Fatalf("%s: %d bytes, %v", ways[i].name, n, err)
+			}
+			ways[i].rates = append(ways[i].rates, float64(n)/took.Seconds()/1e6)
+		}
+	}
+	for range 200 {
+		for i := range ways {
+			first, _, _, err := get(t.Context(), ways[i].address, "/")
+			if err != nil {
+				t.Fatalf("%s: %v", ways[i].name, err)
+			}
+			ways[i].setup = append(ways[i].setup, first)
+		}
+	}
+	for i := range ways {
+		slices.Sort(ways[i].rates)
+		slices.Sort(ways[i].setup)
+		t.Logf("%s: %.0f MB/s (%.0f to %.0f), first byte of a new connection after %s (90 %%: %s)", ways[i].name,
+			ways[i].rates[2], ways[i].rates[0], ways[i].rates[4], ways[i].setup[100], ways[i].setup[180])
+	}
+	t.Logf("throughput %.2f times, set-up %.2f times that of kubectl port-forward", ways[1].rates[2]/ways[0].rates[2],
+		float64(ways[1].setup[100])/float64(ways[0].setup[100]))
+}

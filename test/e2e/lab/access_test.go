@@ -1,0 +1,385 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	netproxy "golang.org/x/net/proxy"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/c9s-lab/c9s/test/cluster/testcluster"
+)
+
+// accessTopology has three hosts whose sshd takes one key: H3 has its management interface in
+// another network namespace.
+const accessTopology = `name: access
+topology:
+  defaults:
+    kind: linux
+    image: ghcr.io/srl-labs/network-multitool:latest
+    binds: [authorized_keys:/root/.ssh/authorized_keys]
+  nodes:
+    H1: {}
+    h2: {}
+    h3:
+      exec:
+        - sh -c 'pkill sshd; ip netns add mgmt && ip link set eth0 netns mgmt && ip -n mgmt addr add 172.20.20.13/24 dev eth0 && ip -n mgmt link set eth0 up && ip -n mgmt route add default via 172.20.20.1 && ip netns exec mgmt /usr/sbin/sshd'
+      mgmt-ipv4: 172.20.20.13
+  links:
+    - endpoints: ["H1:eth1", "h2:eth1"]
+`
+
+// accessLab deploys it, and returns the lab and the key.
+func accessLab(t *testing.T) (*lab, string) {
+	t.Helper()
+	dir := t.TempDir()
+	key := filepath.Join(dir, "id")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).CombinedOutput(); err != nil {
+		t.Fatalf("ssh-keygen: %v: %s", err, out)
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"access.clab.yml": []byte(accessTopology), "authorized_keys": public} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := newLab(t, filepath.Join(dir, "access.clab.yml"), "access")
+	l.deploy(t)
+	l.ready(t)
+	return l, key
+}
+
+// ssh runs a command in a node by c9s ssh.
+func (l *lab) ssh(ctx context.Context, key, node string, command ...string) (string, error) {
+	return l.try(ctx, append([]string{"ssh", "-n", l.ns, "-l", "root", "-i", key, "-o", "BatchMode=yes", node}, command...)...)
+}
+
+// proxyOptions make ssh's relatives connect by c9s dial.
+func (l *lab) proxyOptions(key, node string) []string {
+	return []string{
+		"-o", fmt.Sprintf("ProxyCommand=env KUBECONFIG=%s %s dial %s -n %s", l.Kubeconfig(), program, node, l.ns),
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-o", "BatchMode=yes", "-i", key,
+	}
+}
+
+// From a machine that has nothing but a kubeconfig, every node is reached.
+func TestAccess(t *testing.T) {
+	l, key := accessLab(t)
+	for _, node := range []string{"H1", "h1", "h2", "h3"} {
+		testcluster.Eventually(t, patience, "ssh to "+node, func() error {
+			out, err := l.ssh(t.Context(), key, node, "hostname")
+			if err == nil && !strings.EqualFold(strings.TrimSpace(out), node) {
+				err = fmt.Errorf("it is called %q", out)
+			}
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		})
+	}
+	t.Run("exit code", func(t *testing.T) {
+		out, err := l.ssh(t.Context(), key, "H1", "exit", "7")
+		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 7 {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	t.Run("scp", func(t *testing.T) { l.copied(t, key) })
+	t.Run("replaced", func(t *testing.T) { l.replacedUnderSessions(t, key) })
+	t.Run("proxy", func(t *testing.T) { l.proxied(t) })
+	t.Run("UDP", func(t *testing.T) { l.datagrams(t) })
+	t.Run("console", func(t *testing.T) { l.consoles(t) })
+	t.Run("exec", func(t *testing.T) { l.execs(t) })
+	t.Run("logs", func(t *testing.T) { l.followed(t) })
+	t.Run("rights", func(t *testing.T) { l.accessRights(t, key) })
+	t.Run("stopped", func(t *testing.T) {
+		l.c9s(t, "stop", "h2", "-n", l.ns)
+		began := time.Now()
+		out, err := l.ssh(t.Context(), key, "h2", "true")
+		if err == nil || !strings.Contains(out, "node h2 is stopped; start it with 'c9s start h2'") {
+			t.Errorf("%v: %s", err, out)
+		}
+		t.Logf("reported after %s", time.Since(began))
+	})
+}
+
+// copied copies 100 MB both ways.
+func (l *lab) copied(t *testing.T, key string) {
+	dir := t.TempDir()
+	data := make([]byte, 100<<20)
+	_, _ = rand.Read(data)
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	if err := os.WriteFile(from, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	scp := func(args ...string) {
+		t.Helper()
+		began := time.Now()
+		cmd := exec.CommandContext(t.Context(), "scp", append(l.proxyOptions(key, "H1"), args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("scp: %v: %s", err, out)
+		}
+		took := time.Since(began)
+		t.Logf("100 MB in %s, %.0f MB/s", took, 100/took.Seconds())
+	}
+	scp(from, "root@H1:/tmp/copy")
+	out, err := l.in(t.Context(), "H1", "sha256sum", "/tmp/copy")
+	if err != nil || !strings.HasPrefix(out, hex.EncodeToString(sum[:])) {
+		t.Errorf("the copy in the node is another file: %v %s", err, out)
+	}
+	scp("root@H1:/tmp/copy", to)
+	if got, err := os.ReadFile(to); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("the copy back has %d bytes, %v", len(got), err)
+	}
+}
+
+// replacedUnderSessions replaces a Pod: sessions to others go on, and new ones to it work at once.
+func (l *lab) replacedUnderSessions(t *testing.T, key string) {
+	session := l.command(t.Context(), "ssh", "-n", l.ns, "-l", "root", "-i", key, "h3", "sh", "-c", "'for i in $(seq 600); do echo $i; read line && exit; done'")
+	input, err := session.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var output bytes.Buffer
+	session.Stdout, session.Stderr = &output, &output
+	if err := session.Start(); err != nil {
+		t.Fatal(err)
+	}
+	l.c9s(t, "restart", "H1", "-n", l.ns)
+	began := time.Now()
+	testcluster.Eventually(t, patience, "ssh to the new Pod", func() error {
+		out, err := l.ssh(t.Context(), key, "H1", "hostname")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+	t.Logf("ssh to the new Pod after %s", time.Since(began))
+	if _, err := input.Write([]byte("\n")); err != nil {
+		t.Error(err)
+	}
+	if err := session.Wait(); err != nil || !strings.Contains(output.String(), "1") {
+		t.Errorf("the session to the other node: %v: %s", err, output.String())
+	}
+}
+
+// proxied asks web servers by the proxy, by every form of it and name of a node, and keeps 500
+// connections at once.
+func (l *lab) proxied(t *testing.T) {
+	cmd := l.command(t.Context(), "proxy", "-n", l.ns, "--listen", "127.0.0.1:0")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	}()
+	line, err := bufio.NewReader(said).ReadString('\n')
+	_, at, found := strings.Cut(line, "http://")
+	at, _, _ = strings.Cut(at, ";")
+	if err != nil || !found {
+		t.Fatalf("%q, %v", line, err)
+	}
+	h1 := l.status(t).node("H1").IPv4
+	for _, args := range [][]string{
+		{"-x", "socks5h://" + at, "http://H1/"}, {"-x", "http://" + at, "http://h2.access/"}, {"-p", "-x", "http://" + at, "http://clab-access-h2/"},
+		{"-x", "socks5://" + at, "http://" + h1 + "/"},
+	} {
+		out, err := exec.CommandContext(t.Context(), "curl", append([]string{"-sS", "--max-time", "20"}, args...)...).CombinedOutput()
+		if err != nil || string(out) != "c9s test host\n" {
+			t.Errorf("curl %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), "curl", "-sS", "--max-time", "20", "-x", "http://"+at, "http://kubernetes.default/").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "is no node of lab access") {
+		t.Errorf("another host: %v: %s", err, out)
+	}
+	dialer, err := netproxy.SOCKS5("tcp", at, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	began := time.Now()
+	for i := range 500 {
+		group.Go(func() {
+			c, err := dialer.Dial("tcp", "h2:80")
+			if err != nil {
+				t.Errorf("connection %d: %v", i, err)
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+		})
+	}
+	group.Wait()
+	t.Logf("500 connections at once after %s", time.Since(began))
+}
+
+// datagrams exchanges UDP with a program of a node, across a replacement of its Pod.
+func (l *lab) datagrams(t *testing.T) {
+	serve := func() {
+		t.Helper()
+		if out, err := l.in(t.Context(), "h2", "sh", "-c", "socat UDP-LISTEN:161,fork EXEC:'tr a-z A-Z' >/dev/null 2>&1 &"); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	serve()
+	address := l.forward(t, "h2:161/udp")
+	ask := func() error {
+		c, err := net.Dial("udp", address)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		_, _ = c.Write([]byte("public\n"))
+		_ = c.SetReadDeadline(time.Now().Add(3 * time.Second))
+		got := make([]byte, 100)
+		n, err := c.Read(got)
+		if err == nil && string(got[:n]) != "PUBLIC\n" {
+			err = fmt.Errorf("the answer is %q", got[:n])
+		}
+		return err
+	}
+	testcluster.Eventually(t, patience, "an answer by UDP", ask)
+	l.c9s(t, "restart", "h2", "-n", l.ns)
+	serve()
+	testcluster.Eventually(t, patience, "an answer by UDP of the new Pod", ask)
+}
+
+// consoles reads a serial console: a Telnet server of the node's loopback.
+func (l *lab) consoles(t *testing.T) {
+	if out, err := l.in(t.Context(), "h2", "sh", "-c", `socat TCP-LISTEN:5000,bind=127.0.0.1,fork,reuseaddr SYSTEM:'printf "\377\373\001login: "; read x; echo hello $x' >/dev/null 2>&1 &`); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	testcluster.Eventually(t, patience, "the console", func() error {
+		cmd := l.command(t.Context(), "console", "h2", "--port", "5000", "-n", l.ns)
+		cmd.Stdin = strings.NewReader("me\n")
+		out, err := cmd.Output()
+		if err == nil && string(out) != "login: hello me\n" {
+			err = fmt.Errorf("it prints %q", out)
+		}
+		return err
+	})
+}
+
+// execs are the ways in which a command does not run.
+func (l *lab) execs(t *testing.T) {
+	for _, c := range []struct {
+		argv []string
+		code int
+		want string
+	}{
+		{[]string{"nothing-of-that-name"}, 127, "Error: node H1: there is no program \"nothing-of-that-name\"\n"},
+		{[]string{"/etc/hostname"}, 126, "Error: node H1: \"/etc/hostname\" is not an executable program\n"},
+		{[]string{"sh", "-c", "exit 3"}, 3, ""},
+	} {
+		out, err := l.in(t.Context(), "H1", c.argv...)
+		exit, ok := err.(*exec.ExitError)
+		if !ok || exit.ExitCode() != c.code || out != c.want {
+			t.Errorf("%v: %v: %s", c.argv, err, out)
+		}
+	}
+}
+
+// followed follows a log over a restart of the container, and to the end of the node.
+func (l *lab) followed(t *testing.T) {
+	cmd := l.command(t.Context(), "logs", "h2", "-f", "-n", l.ns)
+	var said, log syncBuffer
+	cmd.Stdout, cmd.Stderr = &log, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	time.Sleep(time.Second) // it follows; a restart before that is none that it sees
+	_, _ = l.in(t.Context(), "h2", "sh", "-c", "kill 1; sleep 1; kill -9 -1")
+	testcluster.Eventually(t, patience, "word of the restart", func() error {
+		if text := said.String(); !strings.Contains(text, "h2: the container restarted (restart 1)") {
+			return fmt.Errorf("it says %q", text)
+		}
+		return nil
+	})
+	l.c9s(t, "stop", "h2", "-n", l.ns)
+	select {
+	case err := <-ended:
+		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 || !strings.Contains(said.String(), "node h2 is stopped") {
+			t.Errorf("%v: %s", err, said.String())
+		}
+	case <-time.After(patience):
+		_ = cmd.Process.Kill()
+		t.Errorf("the log of a stopped node is still followed: %s", said.String())
+	}
+	l.c9s(t, "start", "h2", "-n", l.ns)
+}
+
+// syncBuffer is a buffer that may be read while a program writes to it.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// accessRole has the rights that the commands need which connect to nodes.
+func accessRole(verbs ...string) rbacv1.Role {
+	role := rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "access"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}},
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"list"}},
+	}}
+	if len(verbs) > 0 {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: verbs})
+	}
+	return role
+}
+
+// accessRights tries a user who has just the rights for it, and then lacks the last one.
+func (l *lab) accessRights(t *testing.T, key string) {
+	least := *l
+	least.kubeconfig = l.user(t, accessRole("create"))
+	out, err := least.ssh(t.Context(), key, "H1", "hostname")
+	if err != nil || strings.TrimSpace(out) != "H1" {
+		t.Errorf("with the least rights: %v: %s", err, out)
+	}
+	role := accessRole()
+	if _, err := l.Typed.RbacV1().Roles(l.ns).Update(t.Context(), &role, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Eventually(t, patience, "the right to be gone", func() error {
+		out, err := least.ssh(t.Context(), key, "H1", "hostname")
+		if err == nil || !strings.Contains(out, "you lack the right to create pods/exec in namespace "+l.ns) {
+			return fmt.Errorf("%v: %s", err, out)
+		}
+		return nil
+	})
+}
