@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -46,10 +47,50 @@ func (c *Client) Exec(ctx context.Context, namespace, pod, container string, arg
 	if errors.As(err, &exit) {
 		return exit.Code, nil
 	}
+	if failed := notRun(err, argv[0]); failed != nil {
+		return 0, failed
+	}
 	if err != nil {
 		return 0, fmt.Errorf("container %s of Pod %s: %w", container, pod, err)
 	}
 	return 0, nil
+}
+
+// ProgramError reports a program that could not be run in a container. Code is the exit code
+// that shells have for it.
+type ProgramError struct {
+	Program string
+	Code    int
+}
+
+func (e *ProgramError) Error() string {
+	if e.Code == codeNotFound {
+		return fmt.Sprintf("there is no program %q", e.Program)
+	}
+	return fmt.Sprintf("%q is not an executable program", e.Program)
+}
+
+// Exit codes of shells (POSIX, 2.8.2).
+const (
+	codeNotExecutable = 126
+	codeNotFound      = 127
+)
+
+// notRun finds what runc and crun say about a program that is not there, or cannot be run, in
+// the errors that the kubelet wraps it in; nil for another error.
+func notRun(err error, program string) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.ToLower(err.Error())
+	starts := strings.Contains(text, "exec failed") || strings.Contains(text, "unable to start container process") || strings.Contains(text, "executable file")
+	switch {
+	case starts && (strings.Contains(text, "not found in $path") || strings.Contains(text, "no such file or directory")):
+		return &ProgramError{program, codeNotFound}
+	case starts && (strings.Contains(text, "permission denied") || strings.Contains(text, "exec format error") || strings.Contains(text, "is a directory")):
+		return &ProgramError{program, codeNotExecutable}
+	}
+	return nil
 }
 
 // coreConfig is the connection as kubectl's exec wants it: to the core API.

@@ -77,7 +77,7 @@ func labsOf(list []metav1.PartialObjectMetadata) []Found {
 // one whose namespace has it is meant, unless it is the name that a topology says.
 func Choose(labs []Found, name, namespace string, ofTopology bool) (Found, error) {
 	var fit, inside []Found
-	var names []string
+	names := describe(labs)
 	for _, l := range labs {
 		if name == "" || l.Name == name {
 			fit = append(fit, l)
@@ -85,7 +85,6 @@ func Choose(labs []Found, name, namespace string, ofTopology bool) (Found, error
 		if l.Namespace == name {
 			inside = append(inside, l)
 		}
-		names = append(names, l.Name+" in namespace "+l.Namespace)
 	}
 	if len(fit) == 0 && !ofTopology {
 		fit = inside
@@ -97,6 +96,8 @@ func Choose(labs []Found, name, namespace string, ofTopology bool) (Found, error
 	switch {
 	case len(fit) == 1:
 		return fit[0], nil
+	case len(fit) > 1 && name != "":
+		return Found{}, fmt.Errorf("there are several labs called %s; choose one with -n: %s", name, strings.Join(describe(fit), ", "))
 	case len(fit) > 1:
 		return Found{}, fmt.Errorf("there are several labs; name one, with -n if needed: %s", strings.Join(names, ", "))
 	case name == "" && len(labs) == 0:
@@ -106,4 +107,13 @@ func Choose(labs []Found, name, namespace string, ofTopology bool) (Found, error
 	default:
 		return Found{}, errors.New("lab " + name + " is not " + where + "; there are: " + strings.Join(names, ", "))
 	}
+}
+
+// describe names labs with their namespaces.
+func describe(labs []Found) []string {
+	var out []string
+	for _, l := range labs {
+		out = append(out, l.Name+" in namespace "+l.Namespace)
+	}
+	return out
 }

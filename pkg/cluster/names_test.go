@@ -96,7 +96,7 @@ func TestChoose(t *testing.T) {
 		"none":                                {nil, "", "", Found{}, "there is no lab in the cluster", false},
 		"none in a namespace":                 {nil, "", "ns", Found{}, "there is no lab in namespace ns", false},
 		"several":                             {[]Found{one, two}, "", "", Found{}, "several labs; name one, with -n if needed: dc in namespace team-a, wan in namespace wan", false},
-		"the same name twice":                 {[]Found{one, twin}, "dc", "", Found{}, "several labs", false},
+		"the same name twice":                 {[]Found{one, twin, two}, "dc", "", Found{}, "there are several labs called dc; choose one with -n: dc in namespace team-a, dc in namespace team-b", false},
 		"not there, no labs":                  {nil, "dc", "", Found{}, `lab "dc" is not in the cluster`, false},
 		"not there, some labs":                {[]Found{two}, "dc", "ns", Found{}, "lab dc is not in namespace ns; there are: wan in namespace wan", false},
 	} {
