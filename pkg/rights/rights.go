@@ -33,7 +33,7 @@ const (
 	Status   = "status"   // and labs, inspect, graph
 	Exec     = "exec"     // and shell, save
 	SSH      = "ssh"      // and all others that connect to nodes: dial, forward, proxy, ...
-	Console  = "console" // of a node that is no virtual machine
+	Console  = "console"  // of a node that is no virtual machine
 	Logs     = "logs"
 	Restart  = "restart" // and stop, start
 	Destroy  = "destroy"
