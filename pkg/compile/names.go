@@ -11,7 +11,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
-// maxNodeID leaves room in an RFC 1123 label (63) for the suffix "-wire".
+// maxNodeID leaves room in an RFC 1123 label (63) for the longest suffix of an object, "-links".
 const maxNodeID = 58
 
 // MapName makes a Kubernetes name (RFC 1035 label of at most limit characters)
@@ -116,18 +116,11 @@ func (c *compiler) nameNodes() {
 		if strings.HasPrefix(n.ID, "c9s-") {
 			c.diags.Errorf(CodeNameReserved, n.Pos, "rename the node", "node %q would be called %q in Kubernetes, but names that start with c9s- are reserved", n.Name, n.ID)
 		}
-		told := ""
-		for _, service := range []string{n.ID, n.ID + "-wire"} {
-			if other, taken := used[service]; taken {
-				if other == told {
-					continue
-				}
-				told = other
-				c.diags.Errorf(CodeNameCollision, n.Pos, "rename one of the two",
-					"nodes %q and %q (%s) would both be called %q in Kubernetes", other, n.Name, pos[other], service)
-				continue
-			}
-			used[service] = n.Name
+		if other, taken := used[n.ID]; taken {
+			c.diags.Errorf(CodeNameCollision, n.Pos, "rename one of the two",
+				"nodes %q and %q (%s) would both be called %q in Kubernetes", other, n.Name, pos[other], n.ID)
+		} else {
+			used[n.ID] = n.Name
 		}
 		pos[n.Name] = n.Pos
 	}

@@ -9,12 +9,12 @@ import (
 func TestServiceName(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	for _, id := range []string{"r1", long[:58], long[:59], long} {
-		if name := WireService(id); len(name) > 63 || !strings.HasSuffix(name, "-wire") {
+		if name := CertificateSecret(id); len(name) > 63 || !strings.HasSuffix(name, "-tls") {
 			t.Errorf("%s", name)
 		}
 	}
-	if WireService(long) == WireService(long[:62]) {
-		t.Error("two nodes have one Service")
+	if CertificateSecret(long) == CertificateSecret(long[:62]) {
+		t.Error("two nodes have one name")
 	}
 }
 

@@ -20,13 +20,16 @@ type Directory struct {
 type DirectoryNode struct {
 	Name string `json:"name"`
 	// Pod is the Kubernetes name of the node's Pod. Peers resolve it by
-	// WireService(Pod).
+	// PodHost(Pod).
 	Pod string `json:"pod"`
 	// IPv4, IPv6 and MAC are those of the Pod's management interface. They are
 	// not set for a node without one.
 	IPv4 netip.Addr `json:"ipv4,omitzero"`
 	IPv6 netip.Addr `json:"ipv6,omitzero"`
 	MAC  string     `json:"mac,omitempty"`
+	// Kind is set for a node that is not the first of its Pod, whose objects name that
+	// one's.
+	Kind string `json:"kind,omitempty"`
 	// Names resolve to the addresses: the node's name, container name, FQDN,
 	// aliases, and the names of a chassis' components.
 	Names []string `json:"names,omitempty"`

@@ -10,7 +10,7 @@ const (
 	LabelNode = "c9s.dev/node"
 	// LabelKind is the node's kind.
 	LabelKind = "c9s.dev/kind"
-	// LabelComponent is ComponentNode, ComponentLab or ComponentController.
+	// LabelComponent is ComponentNode, ComponentLab, ComponentFiles or ComponentController.
 	LabelComponent = "c9s.dev/component"
 )
 
@@ -25,6 +25,7 @@ var KVMLabels = []string{LabelKVM, "feature.node.kubernetes.io/cpu-cpuid.VMX", "
 const (
 	ComponentNode       = "node"
 	ComponentLab        = "lab"
+	ComponentFiles      = "files"
 	ComponentController = "controller"
 )
 

@@ -12,8 +12,7 @@ const LinksFile = "links.json"
 type Links struct {
 	Version string `json:"version"`
 	Lab     string `json:"lab"`
-	// Pod is the Kubernetes name of the Pod's objects; its wire Service is
-	// WireService(Pod).
+	// Pod is the Kubernetes name of the Pod's objects; peers resolve PodHost(Pod).
 	Pod string `json:"pod"`
 	// Encrypt encrypts the frames on the wires with the lab's key. It is the same
 	// for all Pods of a lab. Without a key the wires do not start.

@@ -8,7 +8,7 @@ import (
 // ManifestVersion is the version of Manifest in JSON.
 const ManifestVersion = "c9s.dev/manifest/v1"
 
-// ManifestFile is the key in the <pod>-plan-<digest> ConfigMap.
+// ManifestFile is the key in a <pod>-files-<digest> ConfigMap.
 const ManifestFile = "manifest.json"
 
 // Manifest lists the files and programs that prepare stages for one Pod.

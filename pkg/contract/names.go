@@ -42,9 +42,13 @@ func ServiceName(id, suffix string) string {
 	return id[:MaxLabel-len(tail)] + tail
 }
 
-// WireService returns the name of the headless Service that resolves to the Pod of
-// a node. id is the node's ID or the Pod's name.
-func WireService(id string) string { return ServiceName(id, "wire") }
+// LabService is the headless Service of a lab. Its names resolve to the Pods, whether or
+// not they are ready.
+const LabService = "c9s-nodes"
+
+// PodHost returns the name at which the lab's Pods find a Pod: Pods have their name as
+// hostname and LabService as subdomain.
+func PodHost(pod string) string { return pod + "." + LabService }
 
 // CertificateSecret returns the name of the Secret with a node's certificate (keys
 // ca.crt, tls.crt, tls.key). Pods mount it as optional.

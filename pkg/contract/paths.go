@@ -16,7 +16,7 @@ const (
 
 // Paths in the prepare and wire containers.
 const (
-	// PlanDir is the folder of the <pod>-plan-<digest> ConfigMap (both).
+	// PlanDir is the folder of the ConfigMap with ManifestFile (both).
 	PlanDir = "/etc/c9s/plan"
 	// FilesDir holds the chunks of all staged files, one per file (prepare).
 	// Entry.Chunks are paths below it.

@@ -29,7 +29,7 @@ type Policy struct {
 type Expose struct {
 	// Type is ClusterIP (default), LoadBalancer, NodePort, Headless or None.
 	Type string `json:"type,omitempty"`
-	// Ports replaces the default list of management ports when it is not empty.
+	// Ports replaces the default list of management ports if it is not nil.
 	Ports []Port `json:"ports,omitempty"`
 	// UseMgmtAddress asks a load balancer for the management address.
 	UseMgmtAddress bool `json:"useMgmtAddress,omitempty"`

@@ -27,11 +27,15 @@ func NodeGroup(pod string) string { return nodesFolder + "/" + pod + ".yaml" }
 // SecretGroup returns the file of a Pod's Secrets.
 func SecretGroup(pod string) string { return secretsFolder + "/" + NodeGroup(pod) }
 
+// FileGroup returns the file of a ConfigMap with a large file.
+func FileGroup(name string) string { return filesFolder + "/" + name + ".yaml" }
+
 const (
 	// fileHeader starts every file of a rendered folder.
 	fileHeader        = "# Rendered by c9s. Do not edit: the next render replaces this file.\n"
 	kustomizationFile = "kustomization.yaml"
 	nodesFolder       = "nodes"
+	filesFolder       = "files"
 	secretsFolder     = "secrets"
 )
 

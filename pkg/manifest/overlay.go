@@ -69,7 +69,7 @@ func ApplyOverlay(objects []Object, overlayDir string) ([]Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
 	}
-	if err := sameNames(files, objs); err != nil && !direct {
+	if err := sameNames(objs); err != nil && !direct {
 		return nil, fmt.Errorf("the overlay %s names resources but not the rendered lab; add %q to its resources", overlayDir, baseRef)
 	} else if err != nil {
 		return nil, fmt.Errorf("applying the overlay %s: %w", overlayDir, err)
@@ -339,6 +339,8 @@ func groupOf(kind, name string, labels map[string]string) string {
 		return NodeGroup(pod)
 	case labels[contract.LabelComponent] == contract.ComponentController:
 		return GroupController
+	case labels[contract.LabelComponent] == contract.ComponentFiles:
+		return FileGroup(name)
 	case labels[contract.LabelComponent] == contract.ComponentLab:
 		return GroupLab
 	}
@@ -363,24 +365,13 @@ func applyOrder(o Object) int {
 	return 5
 }
 
-// sameNames rejects an overlay that renames or removes the Services at which the
-// Pods of the lab find each other.
-func sameNames(files map[string][]byte, objs []Object) error {
-	have := map[string]bool{}
+// sameNames rejects an overlay that renames or removes the Service through which the Pods
+// of the lab find each other.
+func sameNames(objs []Object) error {
 	for _, o := range objs {
-		if s, ok := o.Object.(*corev1.Service); ok {
-			have[s.Name] = true
+		if s, ok := o.Object.(*corev1.Service); ok && s.Name == contract.LabService {
+			return nil
 		}
 	}
-	for name := range files {
-		node, ok := strings.CutPrefix(name, nodesFolder+"/")
-		if !ok {
-			continue
-		}
-		service := contract.WireService(strings.TrimSuffix(node, ".yaml"))
-		if strings.Contains(string(files[name]), "name: "+service+"\n") && !have[service] {
-			return fmt.Errorf("the overlay renames or removes the Service %s; the lab finds its Pods by the names of their Services, so remove namePrefix and nameSuffix", service)
-		}
-	}
-	return nil
+	return fmt.Errorf("the overlay renames or removes the Service %s; the Pods of the lab find each other by its name, so remove namePrefix and nameSuffix", contract.LabService)
 }

@@ -307,6 +307,9 @@ func checkToleration(t corev1.Toleration) error {
 // resolved is the Service in the lab's terms.
 func (e *Expose) resolved() *lab.Expose {
 	out := &lab.Expose{Type: e.Type, UseMgmtAddress: e.UseMgmtAddress}
+	if e.Ports != nil {
+		out.Ports = []lab.Port{} // none is not the default
+	}
 	for _, port := range e.Ports {
 		ports, _ := lab.ParsePort(port.String()) // checked when the file was read
 		for _, p := range ports {

@@ -34,7 +34,8 @@ type Set struct {
 type Expose struct {
 	// Type is ClusterIP (default), LoadBalancer, NodePort, Headless or None.
 	Type string `json:"type,omitempty"`
-	// Ports are 22, "161/udp"; they replace the default list.
+	// Ports are 22, "161/udp"; they replace the default list. An empty list means none but
+	// those of the topology.
 	Ports []intstr.IntOrString `json:"ports,omitempty"`
 	// UseMgmtAddress asks a load balancer for the management address.
 	UseMgmtAddress bool `json:"useMgmtAddress,omitempty"`

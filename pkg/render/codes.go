@@ -55,6 +55,12 @@ var (
 	CodeExposeType = declare("expose-type-unknown", "the type of an expose Service is unknown",
 		"The policy sets a type that Kubernetes does not have.",
 		"Use ClusterIP, LoadBalancer, NodePort, Headless or None.")
+	CodeExposeMany = declare("expose-many", "many nodes have a load balancer or node ports",
+		"Each costs something outside the lab: an address, a rule on every worker, or money.",
+		"Expose fewer nodes in the policy, or give each fewer ports.")
+	CodeLabel = declare("label-not-on-pod", "a label of the topology cannot be a label of a Pod",
+		"Kubernetes allows fewer characters in labels, and some domains are reserved.",
+		"None needed. To select the Pods with kubectl, use letters, digits, \"-\", \"_\" and \".\".")
 	CodeInterfaceTwice = declare("interface-name-twice", "two interfaces of a Pod have the same name",
 		"Nodes that share a Pod share a network namespace.",
 		"Rename one of the interfaces.")

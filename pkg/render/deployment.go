@@ -35,7 +35,8 @@ func (b *deploymentBuilder) deployment() *appsv1.Deployment {
 	meta := b.index.nodeMeta(b.pod.name, b.pod.name, b.pod.primary)
 	b.index.recommend(meta.Labels, contract.LabelValue(b.pod.primary.Kind), contract.ComponentNode)
 	meta.Labels["app.kubernetes.io/instance"] = b.pod.primary.ID
-	labels := maps.Clone(meta.Labels)
+	labels := b.pod.podLabels()
+	maps.Copy(labels, meta.Labels) // c9s' own count
 	// The proxies of service meshes would take the connections of devices and of
 	// probes: Istio is kept out by this label, Linkerd by its annotation.
 	labels["sidecar.istio.io/inject"] = "false"
@@ -114,7 +115,8 @@ func (v *podView) topologyLabels() string {
 
 func (b *deploymentBuilder) podSpec() corev1.PodSpec {
 	spec := corev1.PodSpec{
-		Hostname:                      b.pod.primary.ID,
+		Hostname:                      b.pod.name,
+		Subdomain:                     contract.LabService,
 		ServiceAccountName:            contract.NodeServiceAccount,
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),

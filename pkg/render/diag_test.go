@@ -94,8 +94,14 @@ func TestDiagnostics(t *testing.T) {
 		{"mount twice", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			p.Containers[0].Mounts = []plan.Mount{{Target: "/a", Path: "x"}, {Target: "/a/", Path: "y"}}
 		}, apicheck.CodeMountPath, true},
-		{"a node called like another's Service", func(l *testLab, n *lab.Node, p *plan.Plan) { l.node("r1-wire", "linux") }, apicheck.CodeDuplicate, true},
-		{"a digit first", func(l *testLab, n *lab.Node, p *plan.Plan) { l.node("1", "linux") }, apicheck.CodeName, true},
+		{"a node called like the lab's Service", func(l *testLab, n *lab.Node, p *plan.Plan) {
+			n3, _ := l.node("c9s-nodes", "linux")
+			n3.Ports = []lab.Port{{Container: 22}}
+		}, apicheck.CodeDuplicate, true},
+		{"a digit first", func(l *testLab, n *lab.Node, p *plan.Plan) {
+			n3, _ := l.node("1", "linux")
+			n3.Ports = []lab.Port{{Container: 22}}
+		}, apicheck.CodeName, true},
 		{"no image", func(l *testLab, n *lab.Node, p *plan.Plan) { p.Containers[0].Image = "" }, apicheck.CodeImage, true},
 		{"variable with =", func(l *testLab, n *lab.Node, p *plan.Plan) { p.Containers[0].Env = map[string]string{"A=B": "c"} }, apicheck.CodeEnvName, true},
 		{"request above limit", func(l *testLab, n *lab.Node, p *plan.Plan) {

@@ -74,7 +74,11 @@ func (b *labBuilder) directoryEntry(n *lab.Node) (directoryEntry, bool) {
 		return directoryEntry{}, false
 	}
 	entry := contract.DirectoryNode{Name: n.Name, Pod: pod.Name, Names: hostNames(n)}
-	if primary := b.index.nodes[pod.Nodes[0]]; primary.OnMgmtNetwork() {
+	primary := b.index.nodes[pod.Nodes[0]]
+	if primary != n {
+		entry.Kind = contract.LabelValue(n.Kind)
+	}
+	if primary.OnMgmtNetwork() {
 		entry.IPv4, entry.IPv6, entry.MAC = primary.MgmtIPv4, primary.MgmtIPv6, b.index.mgmtMAC(primary)
 	}
 	data, err := json.Marshal(entry)

@@ -47,6 +47,9 @@ func (b *labBuilder) labObjects() []manifest.Object {
 	for _, cm := range b.allocations() {
 		add(manifest.GroupLab, cm)
 	}
+	add(manifest.GroupLab, b.service())
+	b.warnExposed()
+	b.warnLabels()
 	add(manifest.GroupLab, b.networkPolicy())
 	if !b.index.opts.NoController {
 		add(manifest.GroupController, b.controller()...)
@@ -104,6 +107,55 @@ func (b *labBuilder) caSecret(ca *Certificate) *corev1.Secret {
 	}
 }
 
+// service gives every Pod of the lab a name: <pod>.<service>. It includes Pods that are not
+// ready, because a wire has to be up before its Pods are.
+func (b *labBuilder) service() *corev1.Service {
+	return &corev1.Service{
+		TypeMeta:   typeMeta("v1", "Service"),
+		ObjectMeta: b.index.labMeta(contract.LabService, contract.ComponentLab),
+		Spec: corev1.ServiceSpec{
+			ClusterIP:                corev1.ClusterIPNone,
+			PublishNotReadyAddresses: true,
+			IPFamilyPolicy:           new(corev1.IPFamilyPolicyPreferDualStack),
+			Selector:                 b.index.nodePods(),
+		},
+	}
+}
+
+// manyExposed is from which number of load balancers or node ports on a lab is warned.
+const manyExposed = 50
+
+// warnExposed warns of what many Services cost outside the lab.
+func (b *labBuilder) warnExposed() {
+	count := map[string]int{}
+	ports := 0
+	for _, n := range b.index.lab.Nodes {
+		if pod := b.index.podOf[n.Name]; pod == nil || b.index.skipPod(pod) {
+			continue
+		}
+		if policy := b.index.expose(n); policy != nil {
+			count[policy.Type]++
+			if policy.Type == "NodePort" {
+				ports += len(exposedPorts(policy, n))
+			}
+		}
+	}
+	const hint = "expose fewer nodes in the policy, or give each fewer ports"
+	if n := count["LoadBalancer"]; n > manyExposed {
+		b.diags.Warnf(CodeExposeMany, diag.Pos{File: file(b.index.lab)}, hint,
+			"%d nodes have a load balancer each; most clouds charge for every one and limit their number", n)
+	}
+	if n := count["NodePort"]; n > manyExposed {
+		b.diags.Warnf(CodeExposeMany, diag.Pos{File: file(b.index.lab)}, hint,
+			"%d nodes take %d node ports; a cluster has 2768 by default, and each adds rules to every worker", n, ports)
+	}
+}
+
+// nodePods selects the Pods of all nodes.
+func (x *index) nodePods() map[string]string {
+	return map[string]string{contract.LabelLab: x.labLabel, contract.LabelComponent: contract.ComponentNode}
+}
+
 // networkPolicy lets the lab's own Pods reach each other in every way, and
 // everybody else all but the sidecar's ports. A policy cannot deny, so the ports
 // around the sidecar's are allowed as ranges. The kubelet's probes reach a Pod
@@ -119,7 +171,9 @@ func (b *labBuilder) networkPolicy() *networkingv1.NetworkPolicy {
 	// Cilium before 1.17 takes a range for its first port: what is published is named.
 	var published [][]lab.Port
 	for _, n := range b.index.lab.Nodes {
-		published = append(published, exposedPorts(n))
+		if policy := b.index.expose(n); policy != nil {
+			published = append(published, exposedPorts(policy, n))
+		}
 	}
 	for _, port := range uniquePorts(published...) {
 		open = append(open, networkingv1.NetworkPolicyPort{Protocol: new(corev1.Protocol(port.Protocol)), Port: new(intstr.FromInt32(int32(port.Container)))})
@@ -128,9 +182,7 @@ func (b *labBuilder) networkPolicy() *networkingv1.NetworkPolicy {
 		TypeMeta:   typeMeta("networking.k8s.io/v1", "NetworkPolicy"),
 		ObjectMeta: b.index.labMeta(networkPolicyName, contract.ComponentLab),
 		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{
-				contract.LabelLab: b.index.labLabel, contract.LabelComponent: contract.ComponentNode,
-			}},
+			PodSelector: metav1.LabelSelector{MatchLabels: b.index.nodePods()},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
 				{From: []networkingv1.NetworkPolicyPeer{{

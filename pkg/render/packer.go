@@ -24,10 +24,20 @@ const (
 // maxKey leaves room for ".part-000000" in the 253 characters of a data key.
 const maxKey = 200
 
+// sharedSize is from which size on, in bytes, a file is in ConfigMaps of its own, which all
+// Pods with the same file share. It must not depend on how many Pods have the file: then a
+// new node would restart another.
+const sharedSize = 32 << 10
+
+// sharedFile begins the names of such ConfigMaps and of the keys in them.
+const sharedFile = "c9s-file-"
+
 // packer puts files into as few bins as fit, in order, one bin an object. Equal
 // contents are kept once.
 type packer struct {
 	bins []*bin
+	// shared are the bins of large files, one a piece.
+	shared []*bin
 	// keys are the data keys in use in the whole Pod.
 	keys map[string]bool
 	// known are the chunks of contents that are packed already, by SHA-256.
@@ -57,6 +67,11 @@ func (p *packer) put(name string, data []byte, sum [sha256.Size]byte, asBytes bo
 	}
 	text := !asBytes && isText(data)
 	pieces := split(data, text)
+	if !asBytes && len(data) >= sharedSize {
+		chunks := p.share(pieces, text)
+		p.known[sum] = chunks
+		return chunks
+	}
 	key := p.key(name)
 	chunks := make([]string, len(pieces))
 	for i, piece := range pieces {
@@ -70,10 +85,33 @@ func (p *packer) put(name string, data []byte, sum [sha256.Size]byte, asBytes bo
 	return chunks
 }
 
+// share gives each piece of a large file a bin of its own. Its key depends on the contents
+// only.
+func (p *packer) share(pieces [][]byte, text bool) []string {
+	chunks := make([]string, len(pieces))
+	for i, piece := range pieces {
+		chunks[i] = sharedFile + contract.ShortDigest(string(piece))
+		if p.keys[chunks[i]] {
+			continue // two pieces of the same bytes
+		}
+		p.keys[chunks[i]] = true
+		b := &bin{}
+		b.put(chunks[i], piece, text)
+		p.shared = append(p.shared, b)
+	}
+	return chunks
+}
+
+// whole packs text under key in one piece, however long it is, and returns its bin.
+func (p *packer) whole(key, text string) *bin {
+	p.add(key, []byte(text), true)
+	return p.bins[len(p.bins)-1]
+}
+
 // key makes a data key of a path: "config/startup.cfg" is "config_startup.cfg".
 func (p *packer) key(name string) string {
 	key := contract.Fit(strings.TrimLeft(contract.Legal(name, '_'), "."), maxKey)
-	if key == "" || p.keys[key] {
+	if key == "" || p.keys[key] || strings.HasPrefix(key, sharedFile) {
 		key = contract.Fit(key+"-"+contract.ShortDigest(name)[:6], maxKey)
 	}
 	for base, i := key, 2; p.keys[key]; i++ {
@@ -90,6 +128,10 @@ func (p *packer) add(key string, piece []byte, text bool) {
 	}
 	b := p.bins[len(p.bins)-1]
 	b.size += size
+	b.put(key, piece, text)
+}
+
+func (b *bin) put(key string, piece []byte, text bool) {
 	if text {
 		if b.text == nil {
 			b.text = map[string]string{}

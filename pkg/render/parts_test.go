@@ -114,7 +114,7 @@ func TestPacker(t *testing.T) {
 		chunks[name] = p.put(name, data, sha256.Sum256(data), false)
 	}
 	all := map[string][]byte{}
-	for i, b := range p.bins {
+	for i, b := range slices.Concat(p.bins, p.shared) {
 		cm := &corev1.ConfigMap{TypeMeta: typeMeta("v1", "ConfigMap"), Data: b.text, BinaryData: b.binary}
 		o := manifest.Object{Object: cm}
 		cm.Name = fmt.Sprintf("x-%d", i)
@@ -146,8 +146,12 @@ func TestPacker(t *testing.T) {
 func TestLargeFile(t *testing.T) {
 	l := newTestLab("large")
 	_, p := l.node("r1", "linux")
+	image := make([]byte, 2_000_000)
+	for i := range image {
+		image[i] = byte(i ^ i>>8 ^ i>>16)
+	}
 	p.Files = []plan.File{
-		{Path: "image.bin", Mode: 0o644, Ref: l.file(bytes.Repeat([]byte{0, 1, 2, 255}, 500_000), false)},
+		{Path: "image.bin", Mode: 0o644, Ref: l.file(image, false)},
 		{Path: "licences", Mode: 0o600, Ref: l.file(bytes.Repeat([]byte("licence\n"), 50_000), true)},
 	}
 	out := l.mustRender(t)
@@ -155,7 +159,7 @@ func TestLargeFile(t *testing.T) {
 	for _, o := range out.Objects {
 		switch obj := o.Object.(type) {
 		case *corev1.ConfigMap:
-			if strings.HasPrefix(obj.Name, "r1-files-") {
+			if strings.HasPrefix(obj.Name, "c9s-file-") {
 				configMaps++
 			}
 		case *corev1.Secret:

@@ -96,6 +96,9 @@ func (b *podBuilder) render() []manifest.Object {
 	for _, cm := range staged.configMaps {
 		add(nodes, b.pod.primary, cm)
 	}
+	for _, cm := range staged.shared {
+		out = append(out, manifest.Object{Group: manifest.FileGroup(cm.Name), Object: cm, Source: b.index.lab.Source, Pos: b.pod.primary.Pos, Node: b.pod.primary.Name})
+	}
 	if !b.pod.hostNetwork {
 		add(nodes, b.pod.primary, (&linksBuilder{index: b.index, pod: b.pod, diags: b.diags}).linksConfigMap())
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -80,6 +81,7 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 	if diags.HasErrors() {
 		return nil, diags.All()
 	}
+	shared := map[string]bool{} // ConfigMaps with large files, which several Pods may have
 	type rendered struct {
 		objects []manifest.Object
 		diags   []diag.Diagnostic
@@ -99,7 +101,15 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 		}
 		return rendered{objects, diags.All()}, nil
 	}, func(done rendered) error {
-		out.Objects = append(out.Objects, done.objects...)
+		for _, o := range done.objects {
+			if cm, ok := o.Object.(*corev1.ConfigMap); ok && cm.Labels[contract.LabelComponent] == contract.ComponentFiles {
+				if shared[cm.Name] {
+					continue
+				}
+				shared[cm.Name] = true
+			}
+			out.Objects = append(out.Objects, o)
+		}
 		diags.Append(done.diags)
 		return nil
 	})

@@ -16,39 +16,28 @@ import (
 )
 
 // defaultPorts are where network devices are managed: SSH, Telnet, HTTP(S),
-// NETCONF, serial console over TCP, VNC, eAPI, HTTP and gNMI of several vendors,
+// NETCONF, serial console over TCP, VNC, eAPI, HTTP and gNMI of several vendors, NVUE,
 // SNMP.
 var defaultPorts = func() []lab.Port {
 	ports := []lab.Port{{Container: 161, Protocol: "UDP"}}
-	for _, port := range []uint16{22, 23, 80, 443, 830, 5000, 5900, 6030, 8080, 9339, 9340, 9559, 57400} {
+	for _, port := range []uint16{22, 23, 80, 443, 830, 5000, 5900, 6030, 8080, 8765, 9339, 9340, 9559, 32767, 50051, 57400} {
 		ports = append(ports, lab.Port{Container: port, Protocol: "TCP"})
 	}
 	return ports
 }()
 
-// services are a node's Services: wire, expose, and one an alias.
+// services are a node's Services for people: its own and one an alias, where the policy or
+// the topology's ports ask for one.
 func (b *podBuilder) services(n *lab.Node) []*corev1.Service {
-	var out []*corev1.Service
-	if !b.pod.hostNetwork {
-		out = append(out, b.wireService(n))
+	s := b.exposeService(n)
+	if s == nil {
+		return nil
 	}
-	if s := b.exposeService(n); s != nil {
-		out = append(out, s)
-	}
+	out := []*corev1.Service{s}
 	for _, name := range b.index.aliases[n.Name] {
 		out = append(out, b.headless(n, name))
 	}
 	return out
-}
-
-// wireService is where peers find the Pod of a node, ready or not: the wire has
-// to be there before anything can be ready.
-func (b *podBuilder) wireService(n *lab.Node) *corev1.Service {
-	s := b.headless(n, contract.WireService(n.ID))
-	s.Spec.Ports = []corev1.ServicePort{{
-		Name: "wire", Port: contract.WirePort, TargetPort: intstr.FromInt32(contract.WirePort), Protocol: corev1.ProtocolUDP,
-	}}
-	return s
 }
 
 // headless is a name for the Pod's own address.
@@ -70,15 +59,32 @@ func (b *podBuilder) service(n *lab.Node, name string) *corev1.Service {
 	}
 }
 
-// exposeService is the node's Service for people: nil for a node that has no
-// management address to lead to, and where the policy says None.
-func (b *podBuilder) exposeService(n *lab.Node) *corev1.Service {
-	if !b.pod.primary.OnMgmtNetwork() && !b.pod.hostNetwork || n.RootNamespace {
+// expose is what the node asks for: by its policy, or by ports of the topology. It is nil
+// for a node that asks for nothing and for one that has no management address to lead to.
+func (x *index) expose(n *lab.Node) *lab.Expose {
+	pod := x.podOf[n.Name]
+	if pod == nil || n.RootNamespace {
+		return nil
+	}
+	primary := x.nodes[pod.Nodes[0]]
+	if !primary.OnMgmtNetwork() && primary.NetworkMode != lab.NetworkHost {
 		return nil
 	}
 	policy := n.Policy.Expose
+	if policy == nil && len(n.Ports) > 0 {
+		policy = &lab.Expose{Ports: []lab.Port{}} // those of the topology
+	}
+	if policy == nil || policy.Type == "None" || len(exposedPorts(policy, n)) == 0 {
+		return nil
+	}
+	return policy
+}
+
+// exposeService is the node's Service for people.
+func (b *podBuilder) exposeService(n *lab.Node) *corev1.Service {
+	policy := b.index.expose(n)
 	if policy == nil {
-		policy = &lab.Expose{}
+		return nil
 	}
 	s := b.service(n, n.ID)
 	// The Pod is ready when its links are up, and a device with a link down is
@@ -97,14 +103,12 @@ func (b *podBuilder) exposeService(n *lab.Node) *corev1.Service {
 	case "Headless":
 		s.Spec.Type = corev1.ServiceTypeClusterIP
 		s.Spec.ClusterIP = corev1.ClusterIPNone
-	case "None":
-		return nil
 	default:
 		b.diags.Errorf(CodeExposeType, n.Pos, "use ClusterIP, LoadBalancer, NodePort, Headless or None",
 			"node %q: the policy's expose type %q is unknown", n.Name, policy.Type)
 		return nil
 	}
-	for _, port := range exposedPorts(n) {
+	for _, port := range exposedPorts(policy, n) {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{
 			Name:       strings.ToLower(port.Protocol) + "-" + strconv.Itoa(int(port.Container)),
 			Port:       int32(port.Container),
@@ -125,12 +129,12 @@ func mgmtAddress(n *lab.Node) string {
 	return ""
 }
 
-// exposedPorts are the policy's ports, or else the default ones, and those of
+// exposedPorts are the policy's ports, or the default ones if it has no list, and those of
 // the topology, sorted by protocol and number, each once.
-func exposedPorts(n *lab.Node) []lab.Port {
-	base := defaultPorts
-	if n.Policy.Expose != nil && len(n.Policy.Expose.Ports) > 0 {
-		base = n.Policy.Expose.Ports
+func exposedPorts(policy *lab.Expose, n *lab.Node) []lab.Port {
+	base := policy.Ports
+	if base == nil {
+		base = defaultPorts
 	}
 	return uniquePorts(base, n.Ports)
 }
@@ -148,7 +152,11 @@ func uniquePorts(lists ...[]lab.Port) []lab.Port {
 
 // checkPorts rejects published ports that the sidecar has itself.
 func (b *linksBuilder) checkPorts(n *lab.Node) {
-	for _, port := range exposedPorts(n) {
+	policy := b.index.expose(n)
+	if policy == nil {
+		return
+	}
+	for _, port := range exposedPorts(policy, n) {
 		sidecar := port.Protocol == "UDP" && (port.Container == contract.WirePort || port.Container == contract.MgmtPort || port.Container == contract.VXLANPort) ||
 			port.Protocol == "TCP" && port.Container == contract.StatusPort
 		if sidecar {
@@ -163,7 +171,7 @@ func (b *linksBuilder) checkPorts(n *lab.Node) {
 func aliasServices(l *lab.Lab, diags *diag.List) map[string][]string {
 	taken := map[string]string{}
 	for _, n := range l.Nodes {
-		taken[n.ID], taken[contract.WireService(n.ID)] = n.Name, n.Name
+		taken[n.ID] = n.Name
 	}
 	out := map[string][]string{}
 	for _, n := range l.Nodes {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -31,6 +32,8 @@ const stagedLarge = 64 << 20
 type staged struct {
 	configMaps []*corev1.ConfigMap
 	secrets    []*corev1.Secret
+	// shared are ConfigMaps that other Pods may have too, named by their contents.
+	shared []*corev1.ConfigMap
 	// plan is the name of the ConfigMap with the manifest.
 	plan string
 	// files are the sources of the projected volume with all chunks.
@@ -55,7 +58,7 @@ type stager struct {
 }
 
 func newStager(x *index, pod *podView, diags *diag.List) *stager {
-	keys := map[string]bool{tlsFolder: true}
+	keys := map[string]bool{tlsFolder: true, contract.ManifestFile: true}
 	return &stager{index: x, pod: pod, public: newPacker(keys), secret: newPacker(keys), diags: diags}
 }
 
@@ -87,29 +90,27 @@ func (s *stager) stage() staged {
 	return out
 }
 
-// finish makes the objects once everything is packed.
+// finish makes the objects once everything is packed. The manifest is packed last, since it
+// lists the chunks of all others.
 func (s *stager) finish(out *staged, list contract.Manifest) {
 	text := manifest.PrettyJSON(list, 4)
 	out.digest = contract.ShortDigest(text)
-	out.plan = s.pod.name + "-plan-" + contract.ShortDigest(contract.ManifestFile, text)
-	out.configMaps = append(out.configMaps, &corev1.ConfigMap{
-		TypeMeta:   typeMeta("v1", "ConfigMap"),
-		ObjectMeta: s.index.nodeMeta(out.plan, s.pod.name, s.pod.primary),
-		Immutable:  new(true),
-		Data:       map[string]string{contract.ManifestFile: text},
-	})
+	files := len(s.public.bins) > 0
+	home := s.public.whole(contract.ManifestFile, text)
 	for _, bin := range s.public.bins {
 		name := s.pod.name + "-files-" + bin.digest()
-		out.configMaps = append(out.configMaps, &corev1.ConfigMap{
-			TypeMeta:   typeMeta("v1", "ConfigMap"),
-			ObjectMeta: s.index.nodeMeta(name, s.pod.name, s.pod.primary),
-			Immutable:  new(true),
-			Data:       bin.text,
-			BinaryData: bin.binary,
-		})
-		out.files = append(out.files, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
-			LocalObjectReference: corev1.LocalObjectReference{Name: name},
-		}})
+		if bin == home {
+			out.plan = name
+		}
+		out.configMaps = append(out.configMaps, bin.configMap(s.index.nodeMeta(name, s.pod.name, s.pod.primary)))
+		if files {
+			out.files = append(out.files, configMapProjection(name))
+		}
+	}
+	for _, bin := range s.public.shared {
+		name := sharedFile + bin.digest()
+		out.shared = append(out.shared, bin.configMap(s.index.labMeta(name, contract.ComponentFiles)))
+		out.files = append(out.files, configMapProjection(name))
 	}
 	for _, bin := range s.secret.bins {
 		name := s.pod.name + "-secret-" + bin.digest()
@@ -125,6 +126,14 @@ func (s *stager) finish(out *staged, list contract.Manifest) {
 		}})
 	}
 	out.files = append(out.files, s.certificates...)
+}
+
+func (b *bin) configMap(meta metav1.ObjectMeta) *corev1.ConfigMap {
+	return &corev1.ConfigMap{TypeMeta: typeMeta("v1", "ConfigMap"), ObjectMeta: meta, Immutable: new(true), Data: b.text, BinaryData: b.binary}
+}
+
+func configMapProjection(name string) corev1.VolumeProjection {
+	return corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}
 }
 
 // entry stages one file, folder or link of a plan.

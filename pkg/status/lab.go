@@ -134,15 +134,11 @@ func Compute(f Facts) Lab {
 	for _, d := range f.Deployments {
 		deployments[d.Name] = d
 	}
-	services := map[string]nodeServices{}
+	services := map[string]*corev1.Service{}
 	for _, s := range f.Services {
-		name := s.Annotations[contract.AnnotationNodeName]
-		of := services[name]
-		of.any = s
 		if s.Name == s.Labels[contract.LabelNode] {
-			of.expose = s
+			services[s.Annotations[contract.AnnotationNodeName]] = s
 		}
-		services[name] = of
 	}
 	for _, n := range f.Directory.Nodes {
 		l.Nodes = append(l.Nodes, node(f, n, deployments[n.Pod], pods[n.Pod], services[n.Name]))
@@ -203,11 +199,7 @@ func Newer(a, b *corev1.Pod) bool {
 	return b.CreationTimestamp.Before(&a.CreationTimestamp)
 }
 
-// nodeServices holds the Services of a node: the one for access from outside, and any one
-// with the labels of the node. A Pod only has the labels of its primary node.
-type nodeServices struct{ expose, any *corev1.Service }
-
-func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod, services nodeServices) Node {
+func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.Pod, service *corev1.Service) Node {
 	out := Node{Name: n.Name, Pod: n.Pod, IPv4: n.IPv4, IPv6: n.IPv6}
 	var events []corev1.Event
 	if pod != nil {
@@ -218,10 +210,10 @@ func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.P
 	if d != nil {
 		out.Kind, out.Source = d.Labels[contract.LabelKind], d.Annotations[contract.AnnotationSource]
 	}
-	if s := services.any; s != nil {
-		out.Kind, out.Source = s.Labels[contract.LabelKind], s.Annotations[contract.AnnotationSource]
+	if n.Kind != "" {
+		out.Kind = n.Kind
 	}
-	out.Exposed = exposed(services.expose)
+	out.Exposed = exposed(service)
 	if pod == nil {
 		return out
 	}

@@ -34,14 +34,17 @@ func nodeService(name, node, id, kind string) *corev1.Service {
 func TestCompute(t *testing.T) {
 	r1, old := readyPod("r1", "R1"), readyPod("r1", "R1")
 	old.Name, old.DeletionTimestamp = "r1-0", new(metav1.Now())
+	d := deployment(1)
+	d.Labels = map[string]string{contract.LabelKind: "frr"}
+	d.Annotations = map[string]string{contract.AnnotationSource: "topo.clab.yml:7"}
 	balanced := nodeService("r1", "R1", "r1", "frr")
 	balanced.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.9"}}
 	got := Compute(Facts{
 		Name: "demo", Namespace: "ns",
 		Directory:   contract.Directory{Nodes: []contract.DirectoryNode{{Name: "R1", Pod: "r1", IPv4: netip.MustParseAddr("172.20.20.2")}, {Name: "R2", Pod: "r2"}}},
-		Deployments: []*appsv1.Deployment{deployment(1)},
+		Deployments: []*appsv1.Deployment{d},
 		Pods:        []*corev1.Pod{r1, old},
-		Services:    []*corev1.Service{nodeService("r1-wire", "R1", "r1", "frr"), balanced, nodeService("edge", "R1", "r1", "frr")},
+		Services:    []*corev1.Service{balanced, nodeService("edge", "R1", "r1", "frr")},
 		Sidecars: map[string]Answer{"r1": {Status: api.Status{Programs: []api.Program{{Node: "R1", Result: contract.Result{Steps: []contract.StepResult{
 			{Index: 0}, {Index: 1, ExitCode: 2, Output: " no such file\n"}, {Index: 2, Running: true}, {Index: 3, Name: "hostname", User: true, Output: "R1\n"},
 		}}}}}}},
@@ -66,12 +69,13 @@ func TestCompute(t *testing.T) {
 // the Pod has the kind of its primary only.
 func TestComputeSharedPod(t *testing.T) {
 	p := readyPod("sr1", "SR1")
+	p.Labels[contract.LabelKind] = "sros"
 	p.Annotations[contract.AnnotationContainers] = `{"SR1":["sr1-a","sr1-1"],"SNIFFER":["sniffer"]}`
 	p.Spec.Containers = []corev1.Container{{Name: "sr1-a", Image: "sros:1"}, {Name: "sr1-1", Image: "sros:1"}, {Name: "sniffer", Image: "tools:1"}}
 	got := Compute(Facts{
-		Directory: contract.Directory{Nodes: []contract.DirectoryNode{{Name: "SNIFFER", Pod: "sr1"}, {Name: "SR1", Pod: "sr1"}}},
+		Directory: contract.Directory{Nodes: []contract.DirectoryNode{{Name: "SNIFFER", Pod: "sr1", Kind: "linux"}, {Name: "SR1", Pod: "sr1"}}},
 		Pods:      []*corev1.Pod{p},
-		Services:  []*corev1.Service{nodeService("sr1", "SR1", "sr1", "sros"), nodeService("sniffer-wire", "SNIFFER", "sniffer", "linux")},
+		Services:  []*corev1.Service{nodeService("sr1", "SR1", "sr1", "sros")},
 	})
 	type facts struct{ Name, Kind, Image, Exposed string }
 	var have []facts

@@ -67,8 +67,8 @@ func (r *Resolver) SetKnown(pods map[string][]netip.Addr) bool {
 func (r *Resolver) Forget(pod string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if a := r.cache[contract.WireService(pod)]; a != nil && !a.at.IsZero() {
-		delete(r.cache, contract.WireService(pod))
+	if a := r.cache[contract.PodHost(pod)]; a != nil && !a.at.IsZero() {
+		delete(r.cache, contract.PodHost(pod))
 	}
 }
 
@@ -78,7 +78,7 @@ func (r *Resolver) Lookup(ctx context.Context, pod string) ([]netip.Addr, error)
 	r.mu.Lock()
 	addrs := slices.Clone(r.known[pod])
 	r.mu.Unlock()
-	more, err := r.Name(ctx, contract.WireService(pod))
+	more, err := r.Name(ctx, contract.PodHost(pod))
 	for _, a := range more {
 		if !slices.Contains(addrs, a) {
 			addrs = append(addrs, a)

@@ -54,7 +54,7 @@ func dnsServer(t *testing.T, table map[string]netip.Addr) (addr string, asked *a
 
 func TestLookup(t *testing.T) {
 	old, moved := netip.MustParseAddr("10.244.0.7"), netip.MustParseAddr("10.244.1.9")
-	table := map[string]netip.Addr{"r2-wire.demo.svc.cluster.local.": old, "edge.example.com.": moved}
+	table := map[string]netip.Addr{"r2.c9s-nodes.demo.svc.cluster.local.": old, "edge.example.com.": moved}
 	server, asked := dnsServer(t, table)
 	r := New([]string{server}, []string{"demo.svc.cluster.local", "svc.cluster.local"})
 	ctx := context.Background()

@@ -231,7 +231,7 @@ func TestFailuresAreTold(t *testing.T) {
 	t.Run("services", func(t *testing.T) {
 		l := smallLab(t, "noservices", goodImage)
 		noneOf(t, l, corev1.ResourceServices)
-		l.refused(t, []string{"Service/a", "(small.clab.yml:5)", "exceeded quota", "not everything was applied; run the same command again to continue"})
+		l.refused(t, []string{"Service/c9s-nodes", "(small.clab.yml)", "exceeded quota", "not everything was applied; run the same command again to continue"})
 		list, err := l.Typed.AppsV1().Deployments(l.ns).List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(list.Items) != 0 {
 			t.Errorf("%d Deployments are there, %v", len(list.Items), err)
