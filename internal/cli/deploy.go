@@ -151,7 +151,7 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 // rendered it and no rule says what the image is. A deploy that does not name an image
 // then restarts nothing.
 func runningImage(existing cluster.Existing, rules []render.ImageRule) string {
-	if existing.Version != Version || render.MapImage(rules, defaultImage()) != defaultImage() {
+	if !released(Version) || existing.Version != Version || render.MapImage(rules, defaultImage()) != defaultImage() {
 		return ""
 	}
 	return existing.Image

@@ -96,7 +96,7 @@ func TestTerminalsObeyNothing(t *testing.T) {
 		},
 		"inspect --all": func(s string) func(io.Writer) error {
 			return func(w io.Writer) error {
-				return inspectTable(w, []inspectRow{{Topology: s, Lab: s, Name: s, Kind: s, Image: s, State: s, Namespace: s, Worker: s, PodName: s, Exposed: s}}, true, true)
+				return inspectTable(w, []inspectRow{{Topology: s, Lab: s, Name: s, Kind: s, Image: s, State: s, Namespace: s, Worker: s, PodName: s, Exposed: s, Ports: []string{s}}}, true, true)
 			}
 		},
 		"exec --all": func(s string) func(io.Writer) error {

@@ -44,8 +44,18 @@ func TestChosenImage(t *testing.T) {
 	check(rendered([]string{"C9S_IMAGE="}), "policy/c9s:1")
 }
 
-// TestRunningImage: the image of a running lab stays if this version deployed it.
+// TestRunningImage: the image of a running lab stays if this version deployed it. Builds
+// without a version, or of a checkout with changes, are not the same version.
 func TestRunningImage(t *testing.T) {
+	before := Version
+	t.Cleanup(func() { Version = before })
+	for version, want := range map[string]string{"dev": "", "v1.2-3-gabc-dirty": "", "v1.2": "mine/c9s:1", "0123abc": "mine/c9s:1"} {
+		Version = version
+		if got := runningImage(cluster.Existing{Version: version, Image: "mine/c9s:1"}, nil); got != want {
+			t.Errorf("version %s: %q, want %q", version, got, want)
+		}
+	}
+	Version = "1.0"
 	mapped := []render.ImageRule{{From: "ghcr.io/*", To: "mirror/*"}}
 	for name, c := range map[string]struct {
 		existing cluster.Existing

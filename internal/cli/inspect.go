@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -49,7 +50,7 @@ use c9s status.`,
 	f.labRef.add(cmd)
 	fs := cmd.Flags()
 	fs.BoolVarP(&f.all, "all", "a", false, "print the nodes of all labs, or of those in the namespace of -n")
-	fs.BoolVarP(&f.wide, "wide", "w", false, "also print namespace, worker, Pod and exposed address")
+	fs.BoolVarP(&f.wide, "wide", "w", false, "also print namespace, worker, Pod, and exposed address and ports")
 	fs.StringVarP(&f.format, "format", "f", "table", "table, json or csv")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"table", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -113,13 +114,15 @@ type inspectRow struct {
 	Namespace string `json:"namespace"`
 	Worker    string `json:"worker"`
 	Exposed   string `json:"exposed"`
+	// Ports are those of the shared load balancer.
+	Ports []string `json:"exposed_ports,omitempty"`
 }
 
 // inspectColumns are the columns of CSV, in the order of cells.
-var inspectColumns = []string{"lab_name", "labPath", "name", "container_id", "image", "kind", "state", "status", "ipv4_address", "ipv6_address", "namespace", "worker", "exposed"}
+var inspectColumns = []string{"lab_name", "labPath", "name", "container_id", "image", "kind", "state", "status", "ipv4_address", "ipv6_address", "namespace", "worker", "exposed", "exposed_ports"}
 
 func (r inspectRow) cells() []string {
-	return []string{r.Lab, r.Topology, r.Name, r.PodName, r.Image, r.Kind, r.State, r.Status, r.IPv4, r.IPv6, r.Namespace, r.Worker, r.Exposed}
+	return []string{r.Lab, r.Topology, r.Name, r.PodName, r.Image, r.Kind, r.State, r.Status, r.IPv4, r.IPv6, r.Namespace, r.Worker, r.Exposed, strings.Join(r.Ports, " ")}
 }
 
 func inspectRows(l status.Lab) []inspectRow {
@@ -134,6 +137,9 @@ func inspectRows(l status.Lab) []inspectRow {
 			Lab: l.Name, Topology: topology, Name: n.Name, PodName: n.PodName, Image: n.Image, Kind: n.Kind, State: string(n.State), Status: up,
 			IPv4: address(n.IPv4), IPv6: address(n.IPv6), Namespace: l.Namespace, Worker: n.Worker, Exposed: n.Exposed,
 		})
+		for _, p := range n.ExposedPorts {
+			rows[len(rows)-1].Ports = append(rows[len(rows)-1].Ports, p.String())
+		}
 	}
 	return rows
 }
@@ -177,6 +183,16 @@ func inspectCSV(w io.Writer, rows []inspectRow) error {
 	return out.Error()
 }
 
+// exposedCell is the address outside the cluster, and below it the ports of the shared load
+// balancer, a few a line.
+func exposedCell(r inspectRow) string {
+	lines := []string{show.Cell(r.Exposed)}
+	for few := range slices.Chunk(r.Ports, 3) {
+		lines = append(lines, show.Cell(strings.Join(few, " ")))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // inspectTable is containerlab's box. Its lines are as wide as they are.
 func inspectTable(w io.Writer, rows []inspectRow, all, wide bool) error {
 	t := table.NewWriter()
@@ -211,7 +227,8 @@ func inspectTable(w io.Writer, rows []inspectRow, all, wide bool) error {
 		add(r.State)
 		row = append(row, r.IPv4+"\n"+r.IPv6)
 		if wide {
-			add(r.Namespace, r.Worker, r.PodName, r.Exposed)
+			add(r.Namespace, r.Worker, r.PodName)
+			row = append(row, exposedCell(r))
 		}
 		t.AppendRow(row)
 	}

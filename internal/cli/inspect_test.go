@@ -16,7 +16,8 @@ import (
 func inspected() []inspectRow {
 	return inspectRows(status.Lab{Name: "vlan", Namespace: "team-a", Nodes: []status.Node{
 		{Name: "srl1", Kind: "nokia_srlinux", Image: "ghcr.io/nokia/srlinux:24.10.1", State: status.StateReady, PodName: "srl1-abc", Worker: "n1", Exposed: "10.96.0.7",
-			Source: "vlan.clab.yml:5", IPv4: netip.MustParseAddr("172.20.20.2"), IPv6: netip.MustParseAddr("3fff:172:20:20::2")},
+			ExposedPorts: []status.ExposedPort{{Port: 22, Protocol: "TCP", At: 11000}, {Port: 161, Protocol: "UDP", At: 11000}},
+			Source:       "vlan.clab.yml:5", IPv4: netip.MustParseAddr("172.20.20.2"), IPv6: netip.MustParseAddr("3fff:172:20:20::2")},
 		{Name: "br1", Kind: "bridge", State: status.StateBooting, Source: "vlan.clab.yml:9"},
 	}})
 }
@@ -61,7 +62,7 @@ func TestInspectTable(t *testing.T) {
 	if err := inspectTable(&out, inspected(), false, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Namespace", "Worker", "team-a", "n1", "srl1-abc", "10.96.0.7"} {
+	for _, want := range []string{"Namespace", "Worker", "team-a", "n1", "srl1-abc", "10.96.0.7", "11000->22/tcp 11000->161/udp"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("--wide lacks %s", want)
 		}
@@ -73,8 +74,8 @@ func TestInspectFormats(t *testing.T) {
 	if err := inspectCSV(&out, inspected()[:1]); err != nil {
 		t.Fatal(err)
 	}
-	const csv = `lab_name,labPath,name,container_id,image,kind,state,status,ipv4_address,ipv6_address,namespace,worker,exposed
-vlan,vlan.clab.yml,srl1,srl1-abc,ghcr.io/nokia/srlinux:24.10.1,nokia_srlinux,ready,,172.20.20.2,3fff:172:20:20::2,team-a,n1,10.96.0.7
+	const csv = `lab_name,labPath,name,container_id,image,kind,state,status,ipv4_address,ipv6_address,namespace,worker,exposed,exposed_ports
+vlan,vlan.clab.yml,srl1,srl1-abc,ghcr.io/nokia/srlinux:24.10.1,nokia_srlinux,ready,,172.20.20.2,3fff:172:20:20::2,team-a,n1,10.96.0.7,11000->22/tcp 11000->161/udp
 `
 	if diff := cmp.Diff(csv, out.String()); diff != "" {
 		t.Error(diff)
@@ -83,7 +84,7 @@ vlan,vlan.clab.yml,srl1,srl1-abc,ghcr.io/nokia/srlinux:24.10.1,nokia_srlinux,rea
 	if err := inspectJSON(&out, inspected()); err != nil {
 		t.Fatal(err)
 	}
-	var labs map[string][]map[string]string
+	var labs map[string][]map[string]any
 	if err := json.Unmarshal(out.Bytes(), &labs); err != nil {
 		t.Fatal(err)
 	}

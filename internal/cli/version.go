@@ -5,14 +5,24 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
+// unversioned is the version of a build that sets none.
+const unversioned = "dev"
+
 // Version is c9s' own version; the build sets it.
-var Version = "dev"
+var Version = unversioned
+
+// released reports whether two builds of a version are the same program. Builds without a
+// version, and of a checkout with changes ("v1.2-dirty"), may differ.
+func released(version string) bool {
+	return version != unversioned && !strings.HasSuffix(version, "-dirty")
+}
 
 // defaultImage is the image that the Pods of this version use.
 func defaultImage() string { return "ghcr.io/c9s-lab/c9s:" + Version }

@@ -166,3 +166,15 @@ func TestWithin(t *testing.T) {
 		t.Errorf("101 claims of 100 values: %v", diags.All())
 	}
 }
+
+func TestRanges(t *testing.T) {
+	pool := Ranges("r", 100, 199, 20)
+	if pool.Size != 5 || pool.At(4) != 180 {
+		t.Errorf("%d ranges, the last from %d", pool.Size, pool.At(4))
+	}
+	for v, want := range map[uint32]bool{80: false, 100: true, 110: false, 180: true, 200: false} {
+		if i, ok := pool.Index(v); ok != want || ok && pool.At(i) != v {
+			t.Errorf("%d is number %d, %v", v, i, ok)
+		}
+	}
+}

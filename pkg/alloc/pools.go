@@ -84,6 +84,21 @@ func Numbers(name string, first, last uint32) Pool[uint32] {
 	}
 }
 
+// Ranges is the pool of the ranges of width numbers that fit into first..last, each by its
+// first number.
+func Ranges(name string, first, last, width uint32) Pool[uint32] {
+	size := (last - first + 1) / width
+	return Pool[uint32]{
+		Name: name,
+		Size: uint64(size),
+		At:   func(i uint64) uint32 { return first + uint32(i)*width },
+		Index: func(v uint32) (uint64, bool) {
+			i := (v - first) / width
+			return uint64(i), v >= first && i < size && (v-first)%width == 0
+		},
+	}
+}
+
 // MACs is the pool aa:c1:ab:00:00:00 to aa:c1:ab:ff:ff:ff, containerlab's prefix
 // for link ends. Addresses that users wrote with another prefix are in it too.
 func MACs() Pool[string] {

@@ -21,25 +21,32 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
-// Status returns the state of a lab. The state of links comes from the controller if
-// there is one; without a controller, or with fresh set, it asks the Pods.
+// Status returns the state of a lab. The state of links comes from the controller that leads;
+// without one, or with fresh set, it asks the Pods. The status that a controller wrote last
+// may be old, so it counts only if no Pod can be asked.
 func (c *Client) Status(ctx context.Context, l Found, fresh bool) (status.Lab, error) {
 	facts, err := c.facts(ctx, l)
 	if err != nil {
 		return status.Lab{}, err
 	}
-	var links []status.Link
-	source := "pods"
-	reported, ok := c.reported(ctx, l)
-	if ok && !fresh {
-		links, source = reported.Links, "controller"
-	} else {
-		facts.Sidecars, facts.Asked = c.askSidecars(ctx, l.Namespace, facts.Pods)
+	var reported *status.Lab
+	if !fresh {
+		reported, err = c.reported(ctx, l)
+	}
+	if reported == nil {
+		if !apierrors.IsForbidden(err) {
+			facts.Sidecars, facts.Asked = c.askSidecars(ctx, l.Namespace, facts.Pods)
+		}
+		if !fresh && len(facts.Sidecars) == 0 {
+			reported = c.stored(ctx, l)
+			facts.Asked = facts.Asked && reported == nil
+		}
 	}
 	out := status.Compute(facts)
-	out.Source = source
-	if source == "controller" {
-		out.Links = status.Adopt(facts.Links, links)
+	out.Source = "pods"
+	if reported != nil {
+		out.Source = "controller"
+		out.Links = status.Adopt(facts.Links, reported.Links)
 		out.Explain(reported.Nodes)
 		out.Settle()
 	}
@@ -70,7 +77,7 @@ func (c *Client) facts(ctx context.Context, l Found) (status.Facts, error) {
 			return err
 		},
 		func() error {
-			list, err := c.Typed.CoreV1().Services(l.Namespace).List(ctx, nodes)
+			list, err := c.Typed.CoreV1().Services(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelLab + "=" + contract.LabelValue(l.Name)})
 			if err == nil {
 				f.Services = pointers[corev1.Service](list.Items)
 			}
@@ -111,38 +118,48 @@ func pointers[T any](items []T) []*T {
 	return out
 }
 
-// reported is the controller's status: as it is now from the controller itself,
-// or else as it last wrote it.
-func (c *Client) reported(ctx context.Context, l Found) (status.Lab, bool) {
-	var out status.Lab
+// controllers returns the Pods of the lab's controller that run.
+func (c *Client) controllers(ctx context.Context, l Found) ([]corev1.Pod, error) {
 	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelComponent + "=" + contract.ComponentController})
 	if err != nil {
-		return out, false
+		return nil, err
 	}
-	running := false
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
+	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning
+	}), nil
+}
+
+// reported returns the status of the controller that leads, nil if none answers: while
+// controllers replace each other, none leads for some seconds.
+func (c *Client) reported(ctx context.Context, l Found) (*status.Lab, error) {
+	pods, err := c.controllers(ctx, l)
+	for i := range pods {
+		var data []byte
+		if data, err = c.proxy(ctx, l.Namespace, pods[i].Name, contract.ControllerPort, controller.PathStatus, foreign.MaxLab); err != nil {
 			continue
 		}
-		running = true
-		data, err := c.proxy(ctx, l.Namespace, pod.Name, contract.ControllerPort, controller.PathStatus, foreign.MaxLab)
-		if err != nil {
-			continue
-		}
-		if out, err := status.Parse(data); err == nil && out.Version == status.Version {
-			return out, true
+		var out status.Lab
+		if out, err = status.Parse(data); err == nil && out.Version == status.Version {
+			return &out, nil
 		}
 	}
-	if !running {
-		return out, false
+	return nil, err
+}
+
+// stored returns the status as the controller last wrote it, nil if none runs.
+func (c *Client) stored(ctx context.Context, l Found) *status.Lab {
+	if pods, err := c.controllers(ctx, l); err != nil || len(pods) == 0 {
+		return nil
 	}
 	cm, err := c.Typed.CoreV1().ConfigMaps(l.Namespace).Get(ctx, contract.StatusConfigMap, metav1.GetOptions{})
 	if err != nil {
-		return out, false
+		return nil
 	}
-	out, err = status.Stored(cm)
-	return out, err == nil && out.Version == status.Version
+	out, err := status.Stored(cm)
+	if err != nil || out.Version != status.Version {
+		return nil
+	}
+	return &out
 }
 
 // LinksUp counts the links of a lab that are up, of all that its topology has: by the

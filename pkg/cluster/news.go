@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/controller"
@@ -24,17 +23,14 @@ const maxTag = 256
 // seconds at most, and returns the tag that it has then. It fails where there is no
 // controller that answers.
 func (c *Client) News(ctx context.Context, l Found, since string) (string, error) {
-	pods, err := c.Typed.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelComponent + "=" + contract.ComponentController})
+	pods, err := c.controllers(ctx, l)
 	if err != nil {
 		return "", err
 	}
 	err = errNoNews
-	for i := range pods.Items {
-		if pods.Items[i].DeletionTimestamp != nil || pods.Items[i].Status.Phase != corev1.PodRunning {
-			continue
-		}
+	for i := range pods {
 		var tag string
-		if tag, err = c.newsOf(ctx, &pods.Items[i], since); err == nil {
+		if tag, err = c.newsOf(ctx, &pods[i], since); err == nil {
 			return tag, nil
 		}
 	}

@@ -17,6 +17,7 @@ const (
 	poolIndex = "index"
 	poolWire  = "wire"
 	poolMAC   = "mac"
+	poolPort  = "port"
 )
 
 // allocate allocates management addresses, node indexes, wire ids and MAC addresses from
@@ -230,5 +231,21 @@ func (c *compiler) allocateMACs() {
 	}
 	for owner, mac := range take(c, poolMAC, pool, claims, parseText, func(s string) string { return s }) {
 		ends[owner].MAC = mac
+	}
+}
+
+// allocatePorts gives every node behind the shared load balancer its range of ports. The
+// policy decides which those are.
+func (c *compiler) allocatePorts() {
+	var claims []alloc.Claim[uint32]
+	for _, n := range c.order {
+		if e := n.Policy.Expose; e != nil && e.Shared {
+			claims = append(claims, alloc.Claim[uint32]{Owner: n.Name, Pos: n.Pos})
+		}
+	}
+	pool := alloc.Ranges("port ranges of the shared load balancer", lab.FirstSharedPort, lab.LastSharedPort, lab.SharedPorts)
+	pool.Larger = "expose fewer nodes with shared: true"
+	for owner, first := range take(c, poolPort, pool, claims, parseNumber, decimal) {
+		c.nodes[owner].SharedPort = uint16(first)
 	}
 }

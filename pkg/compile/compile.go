@@ -152,6 +152,7 @@ func (c *compiler) run() {
 	if c.o.Policy != nil {
 		c.o.Policy.Apply(c.lab, c.diags)
 	}
+	c.allocatePorts()
 }
 
 // eachNode iterates over the nodes in the order of the file. Meanwhile diagnostics are

@@ -623,3 +623,45 @@ func TestUnusableManagementSubnets(t *testing.T) {
 		}
 	}
 }
+
+// sharing is a policy that puts the nodes with these names behind the shared load balancer.
+type sharing []string
+
+func (s sharing) Apply(l *lab.Lab, _ *diag.List) {
+	for _, n := range l.Nodes {
+		if slices.Contains(s, n.Name) {
+			n.Policy.Expose = &lab.Expose{Type: "LoadBalancer", Shared: true}
+		}
+	}
+}
+
+// TestSharedPorts: each node behind the shared load balancer has a range of ports of its own,
+// which other nodes do not change.
+func TestSharedPorts(t *testing.T) {
+	text := func(names ...string) string {
+		out := "name: t\ntopology:\n  nodes:\n"
+		for _, n := range names {
+			out += "    " + n + ": {kind: linux, image: alpine}\n"
+		}
+		return out
+	}
+	ports := func(l *lab.Lab) map[string]uint16 {
+		out := map[string]uint16{}
+		for _, n := range l.Nodes {
+			if n.SharedPort != 0 {
+				out[n.Name] = n.SharedPort
+			}
+		}
+		return out
+	}
+	first := compileClean(t, text("a", "b", "c"), nil, Options{Policy: sharing{"a", "b"}})
+	before := ports(first)
+	if len(before) != 2 || before["a"] == before["b"] {
+		t.Fatalf("ports %v", before)
+	}
+	second := compileClean(t, text("b", "c", "d"), nil, Options{Policy: sharing{"b", "c", "d"}, Previous: &first.Allocations})
+	after := ports(second)
+	if len(after) != 3 || after["b"] != before["b"] || after["c"] == before["a"] {
+		t.Errorf("ports %v after %v", after, before)
+	}
+}

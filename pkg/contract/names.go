@@ -46,6 +46,26 @@ func ServiceName(id, suffix string) string {
 // not they are ready.
 const LabService = "c9s-nodes"
 
+// SharedService is the lab's one load balancer, for nodes whose policy says so.
+const SharedService = "c9s-shared"
+
+// SharedPortName is the name of a container's port by which SharedService finds it: port is
+// the load balancer's, and protocol is tcp, udp or sctp.
+func SharedPortName(protocol string, port uint16) string {
+	return "c9s-" + strings.ToLower(protocol) + "-" + strconv.Itoa(int(port))
+}
+
+// SharedPort returns the load balancer's port of a container's port with this name.
+func SharedPort(name string) (uint16, bool) {
+	rest, ok := strings.CutPrefix(name, "c9s-")
+	if !ok {
+		return 0, false
+	}
+	_, text, _ := strings.Cut(rest, "-")
+	port, err := strconv.ParseUint(text, 10, 16)
+	return uint16(port), err == nil && port > 0
+}
+
 // PodHost returns the name at which the lab's Pods find a Pod: Pods have their name as
 // hostname and LabService as subdomain.
 func PodHost(pod string) string { return pod + "." + LabService }

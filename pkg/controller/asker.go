@@ -115,6 +115,32 @@ func (a *asker) answers(pods []*corev1.Pod, now time.Time) map[string]status.Ans
 	return out
 }
 
+// firstAnswers waits until each of some Pods has answered or has failed to, for patience at
+// most. A new leader that reports earlier reports sidecars as silent that it has not asked yet.
+func (a *asker) firstAnswers(ctx context.Context, pods []*corev1.Pod) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !a.tried(pods) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tried reports whether all of some Pods have been asked.
+func (a *asker) tried(pods []*corev1.Pod) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+		k := a.known[p.UID]
+		return p.Status.PodIP != "" && !status.Ended(p) && (k == nil || !k.ok && k.missed == 0)
+	})
+}
+
 // applied are the digests of all links that sidecars have applied: another one tells of
 // an edit.
 func (a *asker) applied() string {

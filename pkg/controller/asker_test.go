@@ -205,3 +205,34 @@ func TestSilentSidecars(t *testing.T) {
 		<-done
 	})
 }
+
+// A new leader does not report before it has asked the sidecars, and does not wait for
+// those that are silent.
+func TestFirstAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		silent int
+		most   time.Duration
+	}{
+		"all answer":    {0, time.Second},
+		"one is silent": {1, patience + time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			all := pods()
+			f := newFakeSidecars(all)
+			for _, p := range all[:c.silent] {
+				f.silent[p.UID] = true
+			}
+			a := newAsker(5*time.Second, f.follow)
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { a.run(ctx, func() []*corev1.Pod { return all }); close(done) }()
+			began := time.Now()
+			a.firstAnswers(ctx, all)
+			if took, heard := time.Since(began), len(a.answers(all, time.Now())); took > c.most || heard != len(all)-c.silent {
+				t.Errorf("%s: %d of %d sidecars heard after %s", name, heard, len(all), took)
+			}
+			stop()
+			<-done
+		})
+	}
+}

@@ -122,9 +122,10 @@ func (c *controller) lead(ctx context.Context) error {
 	if err := c.readDirectory(ctx); err != nil {
 		return err
 	}
+	go c.asker.run(ctx, func() []*corev1.Pod { return listPods(store) })
+	c.asker.firstAnswers(ctx, listPods(store))
 	c.leading.Store(true)
 	defer c.leading.Store(false)
-	go c.asker.run(ctx, func() []*corev1.Pod { return listPods(store) })
 	refresh := time.NewTicker(time.Minute)
 	defer refresh.Stop()
 	// What grows old changes by itself.

@@ -186,6 +186,9 @@ type Node struct {
 	Aliases    []string   `json:"aliases,omitempty"`
 	DNS        *DNS       `json:"dns,omitempty"`
 	Ports      []Port     `json:"ports,omitempty"`
+	// SharedPort is the node's first port on the lab's shared load balancer, of SharedPorts
+	// for each protocol; 0 for a node that is not behind it.
+	SharedPort uint16 `json:"sharedPort,omitempty"`
 
 	// Exec are the node's commands, already split, run once it is up.
 	Exec   []Exec `json:"exec,omitempty"`

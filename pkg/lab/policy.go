@@ -33,6 +33,8 @@ type Expose struct {
 	Ports []Port `json:"ports,omitempty"`
 	// UseMgmtAddress asks a load balancer for the management address.
 	UseMgmtAddress bool `json:"useMgmtAddress,omitempty"`
+	// Shared puts the node behind the lab's one load balancer, from Node.SharedPort on.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // Persistence is a PersistentVolumeClaim for the kind's persistent folders.

@@ -8,6 +8,15 @@ import (
 	"strings"
 )
 
+// Ports of the lab's shared load balancer: each node has a range of SharedPorts ports from
+// FirstSharedPort to LastSharedPort. They are above the ports of Kubernetes' own programs and below
+// node ports, since some load balancers open them on the workers.
+const (
+	FirstSharedPort = 11000
+	LastSharedPort  = 29999
+	SharedPorts     = 20
+)
+
 // ParsePort reads one published port in Docker's syntax, [[ip:]host:]container[/protocol],
 // where host and container may be ranges of the same length. It returns one port
 // per container port.

@@ -239,6 +239,12 @@ func (s *Set) check(key string) error {
 		if !slices.Contains([]string{"", "ClusterIP", "LoadBalancer", "NodePort", "Headless", "None"}, s.Expose.Type) {
 			return fmt.Errorf("expose.type %q is not ClusterIP, LoadBalancer, NodePort, Headless or None", s.Expose.Type)
 		}
+		if s.Expose.Shared && s.Expose.Type != "LoadBalancer" {
+			return errors.New("expose.shared needs expose.type LoadBalancer")
+		}
+		if s.Expose.Shared && s.Expose.UseMgmtAddress {
+			return errors.New("expose.shared excludes expose.useMgmtAddress: the nodes share one address")
+		}
 		for _, port := range s.Expose.Ports {
 			if _, err := lab.ParsePort(port.String()); err != nil {
 				return fmt.Errorf("expose.ports: port %q: %v", port.String(), err)
@@ -306,7 +312,7 @@ func checkToleration(t corev1.Toleration) error {
 
 // resolved is the Service in the lab's terms.
 func (e *Expose) resolved() *lab.Expose {
-	out := &lab.Expose{Type: e.Type, UseMgmtAddress: e.UseMgmtAddress}
+	out := &lab.Expose{Type: e.Type, UseMgmtAddress: e.UseMgmtAddress, Shared: e.Shared}
 	if e.Ports != nil {
 		out.Ports = []lab.Port{} // none is not the default
 	}

@@ -210,6 +210,8 @@ func TestInvalidPolicies(t *testing.T) {
 		head + "- {name: a, set: {tolerations: [{key: a, operator: In}]}}\n":                                                 "c9s.yaml:4:32: error: tolerations: operator \"In\" is not Exists or Equal [policy-invalid]",
 		head + "- {name: a, set: {tolerations: [{key: a, effect: No}]}}\n":                                                   "c9s.yaml:4:32: error: tolerations: effect \"No\" is not NoSchedule, PreferNoSchedule or NoExecute [policy-invalid]",
 		head + "- {name: a, set: {tolerations: [{value: a}]}}\n":                                                             "c9s.yaml:4:32: error: tolerations: without a key the operator must be Exists [policy-invalid]",
+		head + "- {name: a, set: {expose: {shared: true}}}\n":                                                                "c9s.yaml:4:27: error: expose.shared needs expose.type LoadBalancer [policy-invalid]",
+		head + "- {name: a, set: {expose: {type: LoadBalancer, shared: true, useMgmtAddress: true}}}\n":                      "c9s.yaml:4:27: error: expose.shared excludes expose.useMgmtAddress: the nodes share one address [policy-invalid]",
 		head + "- {name: a, set: {exposed: {}}}\n":                                                                           "c9s.yaml:4:19: error: unknown key \"exposed\" in set [policy-invalid]",
 		head + "- {name: a, set: {resources: {limit: {}}}}\n":                                                                "c9s.yaml:4:31: error: unknown key \"limit\" in resources [policy-invalid]",
 		head + "- {name: a, set: {persistence: {enabled: true, size: big}}}\n":                                               "c9s.yaml:4:32: error: persistence.size \"big\" is not a quantity such as 5Gi [policy-invalid]",

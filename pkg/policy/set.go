@@ -39,6 +39,8 @@ type Expose struct {
 	Ports []intstr.IntOrString `json:"ports,omitempty"`
 	// UseMgmtAddress asks a load balancer for the management address.
 	UseMgmtAddress bool `json:"useMgmtAddress,omitempty"`
+	// Shared puts all such nodes behind one load balancer, each with a range of its ports.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // Persistence is a PersistentVolumeClaim.

@@ -57,7 +57,10 @@ var (
 		"Use ClusterIP, LoadBalancer, NodePort, Headless or None.")
 	CodeExposeMany = declare("expose-many", "many nodes have a load balancer or node ports",
 		"Each costs something outside the lab: an address, a rule on every worker, or money.",
-		"Expose fewer nodes in the policy, or give each fewer ports.")
+		"Use one load balancer for the lab (expose: {type: LoadBalancer, shared: true}), or expose fewer nodes or ports.")
+	CodeExposeShared = declare("expose-shared", "a node cannot be behind the lab's shared load balancer",
+		"A node has a limited range of its ports, and one in the worker's network namespace has none.",
+		"Name fewer ports in expose.ports, or expose the node without shared.")
 	CodeLabel = declare("label-not-on-pod", "a label of the topology cannot be a label of a Pod",
 		"Kubernetes allows fewer characters in labels, and some domains are reserved.",
 		"None needed. To select the Pods with kubectl, use letters, digits, \"-\", \"_\" and \".\".")

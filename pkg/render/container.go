@@ -46,6 +46,11 @@ func (b *deploymentBuilder) deviceContainer(m member, i int, program bool) corev
 	}
 	if i == 0 {
 		b.probes(m, &out)
+		for _, p := range b.index.sharedPorts(m.node) {
+			out.Ports = append(out.Ports, corev1.ContainerPort{
+				Name: contract.SharedPortName(p.Protocol, p.shared), ContainerPort: int32(p.Container), Protocol: corev1.Protocol(p.Protocol),
+			})
+		}
 	}
 	return out
 }

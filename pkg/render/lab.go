@@ -48,6 +48,9 @@ func (b *labBuilder) labObjects() []manifest.Object {
 		add(manifest.GroupLab, cm)
 	}
 	add(manifest.GroupLab, b.service())
+	if s := b.sharedService(); s != nil {
+		add(manifest.GroupLab, s)
+	}
 	b.warnExposed()
 	b.warnLabels()
 	add(manifest.GroupLab, b.networkPolicy())
@@ -119,35 +122,6 @@ func (b *labBuilder) service() *corev1.Service {
 			IPFamilyPolicy:           new(corev1.IPFamilyPolicyPreferDualStack),
 			Selector:                 b.index.nodePods(),
 		},
-	}
-}
-
-// manyExposed is from which number of load balancers or node ports on a lab is warned.
-const manyExposed = 50
-
-// warnExposed warns of what many Services cost outside the lab.
-func (b *labBuilder) warnExposed() {
-	count := map[string]int{}
-	ports := 0
-	for _, n := range b.index.lab.Nodes {
-		if pod := b.index.podOf[n.Name]; pod == nil || b.index.skipPod(pod) {
-			continue
-		}
-		if policy := b.index.expose(n); policy != nil {
-			count[policy.Type]++
-			if policy.Type == "NodePort" {
-				ports += len(exposedPorts(policy, n))
-			}
-		}
-	}
-	const hint = "expose fewer nodes in the policy, or give each fewer ports"
-	if n := count["LoadBalancer"]; n > manyExposed {
-		b.diags.Warnf(CodeExposeMany, diag.Pos{File: file(b.index.lab)}, hint,
-			"%d nodes have a load balancer each; most clouds charge for every one and limit their number", n)
-	}
-	if n := count["NodePort"]; n > manyExposed {
-		b.diags.Warnf(CodeExposeMany, diag.Pos{File: file(b.index.lab)}, hint,
-			"%d nodes take %d node ports; a cluster has 2768 by default, and each adds rules to every worker", n, ports)
 	}
 }
 

@@ -31,7 +31,7 @@ var defaultPorts = func() []lab.Port {
 func (b *podBuilder) services(n *lab.Node) []*corev1.Service {
 	s := b.exposeService(n)
 	if s == nil {
-		return nil
+		return nil // none, or the lab's shared one
 	}
 	out := []*corev1.Service{s}
 	for _, name := range b.index.aliases[n.Name] {
@@ -83,7 +83,7 @@ func (x *index) expose(n *lab.Node) *lab.Expose {
 // exposeService is the node's Service for people.
 func (b *podBuilder) exposeService(n *lab.Node) *corev1.Service {
 	policy := b.index.expose(n)
-	if policy == nil {
+	if policy == nil || policy.Shared {
 		return nil
 	}
 	s := b.service(n, n.ID)

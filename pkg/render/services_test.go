@@ -3,14 +3,12 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
@@ -78,24 +76,6 @@ func TestExpose(t *testing.T) {
 		}
 		if got != c.want || alias != (c.want != "") {
 			t.Errorf("%s: %q, want %q; alias: %v", name, got, c.want, alias)
-		}
-	}
-}
-
-// TestManyExposed: what many Services cost is a warning, once.
-func TestManyExposed(t *testing.T) {
-	for _, kind := range []string{"LoadBalancer", "NodePort", "ClusterIP"} {
-		for _, nodes := range []int{50, 51} {
-			l := newTestLab("many")
-			for i := range nodes {
-				n, _ := l.node(fmt.Sprintf("r%d", i), "linux")
-				n.Policy.Expose = &lab.Expose{Type: kind}
-			}
-			_, diags := l.render(t)
-			warned := slices.ContainsFunc(diags, func(d diag.Diagnostic) bool { return d.Code == CodeExposeMany && d.Severity == diag.Warning })
-			if want := nodes > 50 && kind != "ClusterIP"; warned != want || len(diags) > 1 {
-				t.Errorf("%d of type %s: %v", nodes, kind, diags)
-			}
 		}
 	}
 }

@@ -69,6 +69,8 @@ type Node struct {
 	// Exposed is the address for access from outside: that of the load balancer, or of
 	// the Service itself.
 	Exposed string `json:"exposed,omitempty"`
+	// ExposedPorts are the node's ports behind the lab's shared load balancer.
+	ExposedPorts []ExposedPort `json:"exposedPorts,omitempty"`
 	// Started is when the Pod was scheduled, by the control plane's clock.
 	Started time.Time `json:"started,omitzero"`
 	// Age is the age of the sidecar's last answer in seconds; nil if it has not answered.
@@ -84,6 +86,18 @@ type Node struct {
 	// are still running.
 	Commands []Command `json:"commands,omitempty"`
 	Source   string    `json:"source,omitempty"`
+}
+
+// ExposedPort is a port of a node, and At which port of the load balancer it is.
+type ExposedPort struct {
+	Port     uint16 `json:"port"`
+	Protocol string `json:"protocol"`
+	At       uint16 `json:"at"`
+}
+
+// String writes the port as Docker does: 11000->22/tcp.
+func (p ExposedPort) String() string {
+	return fmt.Sprintf("%d->%d/%s", p.At, p.Port, strings.ToLower(p.Protocol))
 }
 
 // Command is the outcome of a step.
@@ -135,13 +149,18 @@ func Compute(f Facts) Lab {
 		deployments[d.Name] = d
 	}
 	services := map[string]*corev1.Service{}
+	var shared *corev1.Service
 	for _, s := range f.Services {
-		if s.Name == s.Labels[contract.LabelNode] {
+		switch s.Name {
+		case s.Labels[contract.LabelNode]:
 			services[s.Annotations[contract.AnnotationNodeName]] = s
+		case contract.SharedService:
+			shared = s
 		}
 	}
 	for _, n := range f.Directory.Nodes {
 		l.Nodes = append(l.Nodes, node(f, n, deployments[n.Pod], pods[n.Pod], services[n.Name]))
+		l.Nodes[len(l.Nodes)-1].share(shared, pods[n.Pod])
 	}
 	l.Leftover = leftover(f, pods, deployments)
 	l.Settle()
@@ -294,6 +313,28 @@ func unready(pod *corev1.Pod) string {
 		return c.Message
 	}
 	return ""
+}
+
+// share adds the node's ports behind the lab's shared load balancer.
+func (n *Node) share(s *corev1.Service, pod *corev1.Pod) {
+	if s == nil || pod == nil {
+		return
+	}
+	var containers map[string][]string
+	_ = json.Unmarshal([]byte(pod.Annotations[contract.AnnotationContainers]), &containers)
+	for _, c := range pod.Spec.Containers {
+		if !slices.Contains(containers[n.Name], c.Name) {
+			continue
+		}
+		for _, p := range c.Ports {
+			if at, ok := contract.SharedPort(p.Name); ok {
+				n.ExposedPorts = append(n.ExposedPorts, ExposedPort{uint16(p.ContainerPort), string(p.Protocol), at})
+			}
+		}
+	}
+	if len(n.ExposedPorts) > 0 {
+		n.Exposed = exposed(s)
+	}
 }
 
 // exposed returns the address of a Service for access from outside.

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -85,6 +86,31 @@ func TestComputeSharedPod(t *testing.T) {
 	want := []facts{{"SNIFFER", "linux", "tools:1", ""}, {"SR1", "sros", "sros:1", "10.96.1.1"}}
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestSharedPorts: the ports of the shared load balancer are those of the node's own
+// containers.
+func TestSharedPorts(t *testing.T) {
+	p := readyPod("r1", "R1")
+	p.Annotations[contract.AnnotationContainers] = `{"R1":["r1"],"R2":["r2"]}`
+	port := func(name string, number int32, protocol corev1.Protocol) corev1.ContainerPort {
+		return corev1.ContainerPort{Name: name, ContainerPort: number, Protocol: protocol}
+	}
+	p.Spec.Containers = []corev1.Container{
+		{Name: "r1", Ports: []corev1.ContainerPort{port("c9s-tcp-11000", 22, "TCP"), port("web", 80, "TCP"), port("c9s-udp-x", 1, "UDP")}},
+		{Name: "r2", Ports: []corev1.ContainerPort{port("c9s-udp-11020", 161, "UDP")}},
+	}
+	balancer := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: contract.SharedService}}
+	balancer.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.9"}}
+	got := Compute(Facts{
+		Directory: contract.Directory{Nodes: []contract.DirectoryNode{{Name: "R1", Pod: "r1"}, {Name: "R2", Pod: "r1"}, {Name: "R3", Pod: "r3"}}},
+		Pods:      []*corev1.Pod{p}, Services: []*corev1.Service{balancer},
+	})
+	for i, want := range []string{"192.0.2.9 [11000->22/tcp]", "192.0.2.9 [11020->161/udp]", " []"} {
+		if text := fmt.Sprint(got.Nodes[i].Exposed, " ", got.Nodes[i].ExposedPorts); text != want {
+			t.Errorf("%s: %s, want %s", got.Nodes[i].Name, text, want)
+		}
 	}
 }
 
