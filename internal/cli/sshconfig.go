@@ -66,15 +66,7 @@ func (f *sshConfigFlags) run(ctx context.Context, world IO, args []string) error
 	if err != nil {
 		return fail(err)
 	}
-	target := f.targetFlags
-	if files := envValue(world, "KUBECONFIG"); target.kubeconfig == "" && files != "" {
-		if strings.ContainsRune(files, filepath.ListSeparator) {
-			fmt.Fprintln(world.Err, "warning: KUBECONFIG lists several files; ssh needs the same KUBECONFIG to reach the nodes")
-		} else {
-			target.kubeconfig = files
-		}
-	}
-	text, err := sshConfigText(target, client.Context, found, nodes)
+	text, err := sshConfigText(f.targetFlags.here(world), client.Context, found, nodes)
 	if err != nil {
 		return fail(err)
 	}
@@ -92,6 +84,20 @@ func (f *sshConfigFlags) run(ctx context.Context, world IO, args []string) error
 	}
 	fmt.Fprintf(world.Err, "%s: %d nodes; try 'ssh %s'\n", file, len(nodes), firstName(nodes))
 	return nil
+}
+
+// here are the flags with the kubeconfig of this environment, for programs that are started in
+// another one.
+func (f targetFlags) here(world IO) targetFlags {
+	files := envValue(world, "KUBECONFIG")
+	switch {
+	case f.kubeconfig != "" || files == "":
+	case strings.ContainsRune(files, filepath.ListSeparator):
+		fmt.Fprintln(world.Err, "warning: KUBECONFIG lists several files; ssh needs the same KUBECONFIG to reach the nodes")
+	default:
+		f.kubeconfig = files
+	}
+	return f
 }
 
 func firstName(nodes []cluster.Node) string {

@@ -32,6 +32,8 @@ type Node struct {
 	Labels map[string]string
 	// Kind is the node's kind. Nodes that share a Pod have that of its primary node.
 	Kind string
+	// Image is that of its main container.
+	Image string
 	// Stopped reports whether the node has been stopped.
 	Stopped bool
 }
@@ -66,11 +68,21 @@ func nodesOf(d *appsv1.Deployment) []Node {
 		if name != "" {
 			out = append(out, Node{
 				Name: name, Deployment: d.Name, Containers: containers[name], Labels: topologyLabels[name],
-				Kind: d.Labels[contract.LabelKind], Stopped: d.Spec.Replicas != nil && *d.Spec.Replicas == 0,
+				Kind: d.Labels[contract.LabelKind], Image: imageOf(d, containers[name]), Stopped: d.Spec.Replicas != nil && *d.Spec.Replicas == 0,
 			})
 		}
 	}
 	return out
+}
+
+// imageOf returns the image of a node's main container.
+func imageOf(d *appsv1.Deployment, containers []string) string {
+	for i := range d.Spec.Template.Spec.Containers {
+		if c := &d.Spec.Template.Spec.Containers[i]; len(containers) > 0 && c.Name == containers[0] {
+			return c.Image
+		}
+	}
+	return ""
 }
 
 // Select finds nodes by name: as the topology writes it or as Kubernetes carries

@@ -70,6 +70,9 @@ func SharedPort(name string) (uint16, bool) {
 // hostname and LabService as subdomain.
 func PodHost(pod string) string { return pod + "." + LabService }
 
+// LinksConfigMap returns the name of the ConfigMap with the connectivity of a Pod.
+func LinksConfigMap(pod string) string { return pod + "-links" }
+
 // CertificateSecret returns the name of the Secret with a node's certificate (keys
 // ca.crt, tls.crt, tls.key). Pods mount it as optional.
 func CertificateSecret(id string) string { return ServiceName(id, "tls") }

@@ -34,6 +34,9 @@ type Lab struct {
 	Links []*Link `json:"links,omitempty"`
 	// Image is the c9s image of the lab's Pods, "" for the default.
 	Image string `json:"image,omitempty"`
+	// SuffixMgmtNames has the names of the management network be NODE.mgmt alone, so that
+	// the plain names are free for the lab's own.
+	SuffixMgmtNames bool `json:"suffixMgmtNames,omitempty"`
 	// EncryptWires seals what passes between Pods.
 	EncryptWires bool `json:"encryptWires,omitempty"`
 	// Pods are the groups of nodes that share one Pod, sorted by name. Every

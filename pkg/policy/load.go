@@ -60,7 +60,7 @@ func (r *reader) load(data []byte) *Policy {
 		return nil
 	}
 	r.env = env
-	top := r.mapping(doc.Content[0], "the policy file", "apiVersion", "kind", "image", "wires", "profiles")
+	top := r.mapping(doc.Content[0], "the policy file", "apiVersion", "kind", "image", "mgmt-names", "wires", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
@@ -76,8 +76,15 @@ func (r *reader) load(data []byte) *Policy {
 	if n := top["image"]; n != nil && r.decode(n, "image", &p.image) && !apicheck.LegalImage(p.image) {
 		r.errorf(n, "write it like registry.example.net/c9s:1.2", "image %q is not a reference", p.image)
 	}
+	var names string
+	if n := top["mgmt-names"]; n != nil && r.decode(n, "mgmt-names", &names) {
+		if names != mgmtNamesPlain && names != mgmtNamesSuffix {
+			r.errorf(n, "use "+mgmtNamesPlain+" or "+mgmtNamesSuffix, "mgmt-names is %q", names)
+		}
+		p.suffixed = names == mgmtNamesSuffix
+	}
 	r.encrypt = p.wires.Encrypt
-	names := map[string]int{}
+	profiles := map[string]int{}
 	if list := top["profiles"]; list != nil {
 		if list.Kind != yaml.SequenceNode {
 			r.errorf(list, "", "profiles must be a list")
@@ -88,10 +95,10 @@ func (r *reader) load(data []byte) *Policy {
 			if prof == nil {
 				continue
 			}
-			if line, dup := names[prof.name]; dup {
+			if line, dup := profiles[prof.name]; dup {
 				r.errorf(item, "give each profile a unique name", "profile %q is defined twice (first at line %d)", prof.name, line)
 			}
-			names[prof.name] = item.Line
+			profiles[prof.name] = item.Line
 			p.profiles = append(p.profiles, prof)
 		}
 	}

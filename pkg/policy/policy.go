@@ -20,11 +20,19 @@ const (
 // DefaultPriority is a profile's priority where the file does not say.
 const DefaultPriority = 100
 
+// The values of mgmt-names.
+const (
+	mgmtNamesPlain  = "plain"
+	mgmtNamesSuffix = "suffix"
+)
+
 // Policy is a compiled policy file: its profiles by priority, then name.
 type Policy struct {
 	profiles []*profile
 	wires    Wires
 	image    string
+	// suffixed reports whether management names are NODE.mgmt.
+	suffixed bool
 }
 
 // profile is one compiled profile.
@@ -62,9 +70,12 @@ type File struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Image is the c9s image of the lab's Pods.
-	Image    string    `json:"image,omitempty"`
-	Wires    *Wires    `json:"wires,omitempty"`
-	Profiles []Profile `json:"profiles"`
+	Image string `json:"image,omitempty"`
+	// MgmtNames is what the nodes are called on the management network: "plain" (the
+	// default) for containerlab's names, "suffix" for NODE.mgmt alone.
+	MgmtNames string    `json:"mgmt-names,omitempty"`
+	Wires     *Wires    `json:"wires,omitempty"`
+	Profiles  []Profile `json:"profiles"`
 }
 
 // Wires is what all wires of the lab have in common.
@@ -78,7 +89,7 @@ type Wires struct {
 // first profile that has it, and sets the links' datapaths and impairments. A
 // profile that matches no node is a warning.
 func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
-	l.EncryptWires, l.Image = p.wires.Encrypt, p.image
+	l.EncryptWires, l.Image, l.SuffixMgmtNames = p.wires.Encrypt, p.image, p.suffixed
 	for _, prof := range p.profiles {
 		prof.used = 0
 	}

@@ -185,6 +185,21 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
+// TestMgmtNames: the names of the management network can have a suffix.
+func TestMgmtNames(t *testing.T) {
+	for text, want := range map[string]bool{"": false, "mgmt-names: plain\n": false, "mgmt-names: suffix\n": true} {
+		l, _ := apply(t, "\n- {name: all}\n")
+		p, diags := Load("c9s.yaml", []byte("apiVersion: c9s.dev/v1\nkind: Policy\n"+text))
+		if p == nil {
+			t.Fatal(diags)
+		}
+		p.Apply(l, &diag.List{})
+		if l.SuffixMgmtNames != want {
+			t.Errorf("%q: %v", text, l.SuffixMgmtNames)
+		}
+	}
+}
+
 func TestInvalidPolicies(t *testing.T) {
 	const head = "apiVersion: c9s.dev/v1\nkind: Policy\nprofiles:\n"
 	tests := map[string]string{
@@ -221,6 +236,7 @@ func TestInvalidPolicies(t *testing.T) {
 		head + "- {name: a, links: [{mtu: 60}]}\n":                                                                           "c9s.yaml:4:21: error: mtu 60 is not possible [policy-invalid]",
 		head + "- {name: a, links: [{datapath: fast}]}\n":                                                                    "c9s.yaml:4:21: error: unknown datapath \"fast\" [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: true}\nprofiles:\n- {name: a, links: [{datapath: vxlan}]}\n": "c9s.yaml:5:21: error: datapath vxlan cannot be encrypted [policy-invalid]",
+		"apiVersion: c9s.dev/v1\nkind: Policy\nmgmt-names: no\n":                                                             "c9s.yaml:3:13: error: mgmt-names is \"no\" [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: maybe}\n":                                                    "c9s.yaml:3:18: error: encrypt must be true or false, not the text \"maybe\" [policy-invalid]",
 		head + "- {name: a, links: [{impair: {loss: 101}}]}\n":                                                               "c9s.yaml:4:21: error: impair: loss 101 is not between 0 and 100 percent [policy-invalid]",
 		head + "- {name: a, links: [{impair: {delay: slow}}]}\n":                                                             "c9s.yaml:4:21: error: impair: delay \"slow\" is not a duration from 0s to 1m, such as 10ms [policy-invalid]",

@@ -32,6 +32,7 @@ var enums = map[string][]string{
 	"Expose.type":         {"ClusterIP", "LoadBalancer", "NodePort", "Headless", "None"},
 	"Set.imagePullPolicy": {"Always", "IfNotPresent", "Never"},
 	"LinkRule.datapath":   {"auto", "udp", "vxlan"},
+	"File.mgmt-names":     {mgmtNamesPlain, mgmtNamesSuffix},
 }
 
 func (s *schemaMaker) of(t reflect.Type) map[string]any {

@@ -68,12 +68,15 @@ func splitDirectory(entries []directoryEntry, budget int) [][]directoryEntry {
 	return parts
 }
 
+// mgmtSuffix is the domain of names on the management network.
+const mgmtSuffix = "mgmt"
+
 func (b *labBuilder) directoryEntry(n *lab.Node) (directoryEntry, bool) {
 	pod, ok := b.index.podOf[n.Name]
 	if !ok || b.index.skipPod(pod) {
 		return directoryEntry{}, false
 	}
-	entry := contract.DirectoryNode{Name: n.Name, Pod: pod.Name, Names: hostNames(n)}
+	entry := contract.DirectoryNode{Name: n.Name, Pod: pod.Name, Names: b.hostNames(n)}
 	primary := b.index.nodes[pod.Nodes[0]]
 	if primary != n {
 		entry.Kind = contract.LabelValue(n.Kind)
@@ -97,8 +100,12 @@ func (b *labBuilder) directoryEntry(n *lab.Node) (directoryEntry, bool) {
 }
 
 // hostNames are all names of a node: its own, containerlab's long one, the FQDN,
-// aliases, and the names of a chassis' components.
-func hostNames(n *lab.Node) []string {
+// aliases, and the names of a chassis' components. Where the policy says so, it is the
+// node's own with a suffix alone.
+func (b *labBuilder) hostNames(n *lab.Node) []string {
+	if b.index.lab.SuffixMgmtNames {
+		return []string{n.Name + "." + mgmtSuffix}
+	}
 	names := []string{n.Name, n.LongName, n.FQDN}
 	names = append(names, n.Aliases...)
 	for _, c := range n.Components {

@@ -31,7 +31,7 @@ const forwardLLDP = 1 << 0xe
 // maxInterfaceName is Linux' IFNAMSIZ without the final zero.
 const maxInterfaceName = 15
 
-func (v *podView) linksName() string { return v.name + "-links" }
+func (v *podView) linksName() string { return contract.LinksConfigMap(v.name) }
 
 // linksBuilder builds the Pod's connectivity: links.json.
 type linksBuilder struct {

@@ -224,6 +224,26 @@ func TestDirectoryParts(t *testing.T) {
 	}
 }
 
+// TestDirectorySuffix: the policy can have nodes called NODE.mgmt alone.
+func TestDirectorySuffix(t *testing.T) {
+	l := mesh(2, 0)
+	l.Nodes[0].Aliases = []string{"core"}
+	l.SuffixMgmtNames = true
+	for _, o := range l.mustRender(t).Objects {
+		cm, ok := o.Object.(*corev1.ConfigMap)
+		if !ok || cm.Name != contract.DirectoryName(0) {
+			continue
+		}
+		for line := range strings.Lines(cm.Data[contract.HostsKey(0)]) {
+			if names := strings.Fields(line)[1:]; len(names) != 1 || !strings.HasSuffix(names[0], ".mgmt") {
+				t.Errorf("names %q", names)
+			}
+		}
+		return
+	}
+	t.Error("there is no directory")
+}
+
 func TestDirectoryFull(t *testing.T) {
 	l := mesh(100, 0)
 	for _, n := range l.Nodes {
