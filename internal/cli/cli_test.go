@@ -93,6 +93,20 @@ func TestExitCodes(t *testing.T) {
 
 // TestTopologyByEveryWay reads one lab from a file, a folder, the current folder,
 // standard input and the flag.
+// TestVarsMissing: a variables file that was named must be there, template or not.
+func TestVarsMissing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("t.clab.yml", []byte("name: t\ntopology:\n  nodes:\n    a: {kind: linux, image: b}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"validate", "render"} {
+		out, errs, code := run(t, command, "t.clab.yml", "--vars", "nowhere.yml", "--planner", "builtin")
+		if code != ExitFailure || !strings.Contains(errs, "reading the variables file: open nowhere.yml: no such file or directory") || strings.Contains(out, "apiVersion") {
+			t.Errorf("%s: exit code %d\n%s%s", command, code, out, errs)
+		}
+	}
+}
+
 func TestTopologyByEveryWay(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "one.clab.yml"), []byte(oneNode), 0o644); err != nil {

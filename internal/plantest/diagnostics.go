@@ -56,6 +56,63 @@ topology:
 		},
 	},
 	{
+		name: "interfaces that the kinds do not have are reported once",
+		topo: `name: ends
+topology:
+  defaults: {image: "img:1"}
+  nodes:
+    a: {kind: dell_ftosv}
+    v: {kind: juniper_vjunosrouter}
+    c: {kind: cvx}
+    s: {kind: sonic-vs}
+    n: {kind: nokia_srlinux}
+    x: {kind: cisco_xrd}
+    i: {kind: cisco_iol}
+    h: {kind: linux}
+  links:
+    - endpoints: ["a:swp1", "h:eth1"]
+    - endpoints: ["v:xe-1", "h:eth2"]
+    - endpoints: ["c:eth9", "h:eth3"]
+    - endpoints: ["s:Ethernet0", "h:eth4"]
+    - endpoints: ["n:eth1", "h:eth5"]
+    - endpoints: ["x:eth1", "h:eth7"]
+    - endpoints: ["i:e0/0", "h:eth0"]
+`,
+		says: []string{
+			`error: node "a": dell_ftosv has no interface "swp1"; allowed are ethernet1/1/X, 1/1/X or ethX, X from 1 on [interface-name]`,
+			`error: node "v": juniper_vjunosrouter has no interface "xe-1"; allowed are et-0/0/X, xe-0/0/X or ge-0/0/X, X from 0 on, or ethX, X from 1 on [interface-name]`,
+			`error: interface "eth9" of node "c" (cumulus_cvx): not a name that this kind has [interface-name]`,
+			`error: interface "eth1" of node "n" (nokia_srlinux): not a name that this kind has [interface-name]`,
+			`error: interface "eth1" of node "x" (cisco_xrd): not a name that this kind has [interface-name]`,
+			`error: node "i": cisco_iol has no interface "e0/0": it is the management interface; allowed are Ethernet<slot>/<port> or e<slot>/<port>, slot 0 to 9, port 0 to 3 but the management port (0/0, or mgmt-intf), or ethX [interface-name]`,
+			`error: interface "eth0" of node "h" (linux): the name belongs to the management interface unless network-mode is none [interface-name]`,
+		},
+	},
+	{
+		name: "types and licences that are missing, and formats that a kind does not read, are reported once",
+		topo: `name: types
+topology:
+  defaults: {image: "img:1"}
+  nodes:
+    b: {kind: cisco_sdwan, type: nothing}
+    c: {kind: nokia_srlinux, type: nothing}
+    d: {kind: nokia_srsim}
+    e: {kind: ciena_saos}
+    f: {kind: cisco_c8000v, type: x}
+    i: {kind: cisco_sdwan, type: controller, startup-config: conf.cfg}
+`,
+		files: map[string]string{"conf.cfg": "x\n"},
+		says: []string{
+			`error: node "b": kind cisco_sdwan has no type "nothing" [node-type]`,
+			`error: node "c": kind nokia_srlinux has no type "nothing" [node-type]`,
+			srsimIncomplete(""),
+			`error: node "d": kind nokia_srsim does not start without a licence [license-required]`,
+			`error: node "e": kind ciena_saos needs a type [node-type]`,
+			`error: node "f": kind cisco_c8000v has no type "x" [node-type]`,
+			`error: node "i": kind cisco_sdwan cannot read startup-config conf.cfg [startup-config-format]`,
+		},
+	},
+	{
 		name: "twenty leaves warn of nothing",
 		topo: "name: w\ntopology:\n  defaults: {kind: nokia_srlinux, image: 'srl:25.3.1'}\n  nodes:\n" + strings.Join(leaves(20), ""),
 	},

@@ -370,6 +370,46 @@ topology:
 		},
 	},
 	{
+		name: "SR Linux: two cards in one slot",
+		topo: `name: chassis
+topology:
+  nodes:
+    a: {kind: srl, image: "srl:25.7.1", type: ixr-6e, components: [{slot: 1, type: imm36-400g-qsfpdd}, {slot: "1", type: imm36-400g-qsfpdd}]}
+`,
+		says: []string{`error: slot "1" of node "a" is used twice (also at DIR/t.clab.yml:4:68) [components]`},
+	},
+	{
+		name: "labels that expose ports",
+		topo: `name: labels
+topology:
+  nodes:
+    a: {kind: linux, image: "i:1", labels: {c9s.run/exposePorts: "9273/tcp, 8125/udp,77", c9s.run/appProtocols: "9273/tcp=kubernetes.io/h2c"}}
+`,
+		look: func(t *testing.T, r *result) {
+			objects, errs := r.run("render")
+			for _, want := range []string{"name: tcp-9273", "name: udp-8125", "name: tcp-77", "appProtocol: kubernetes.io/h2c"} {
+				if !strings.Contains(objects, want) {
+					t.Errorf("the Service has no %s:\n%s", want, errs)
+				}
+			}
+			if env(r, t, "a")["CLAB_LABEL_C9S_RUN_EXPOSEPORTS"] == "" {
+				t.Error("the label is not in the environment")
+			}
+		},
+	},
+	{
+		name: "labels that expose no ports",
+		topo: `name: labels
+topology:
+  nodes:
+    a: {kind: linux, image: "i:1", labels: {c9s.run/exposePorts: "80:80,web"}}
+`,
+		says: []string{
+			`error: port "80:80" of the label c9s.run/exposePorts is not a number and a protocol [bad-port]`,
+			`error: port "web" of the label c9s.run/exposePorts is not a number and a protocol [bad-port]`,
+		},
+	},
+	{
 		name: "SR Linux: a port with a leading zero",
 		topo: `name: chassis
 topology:

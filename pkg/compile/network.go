@@ -41,12 +41,12 @@ func (c *compiler) compileNetworkModes() {
 			continue
 		}
 		s := modes[n]
-		primary, chain := c.primary(n)
+		primary, loop := c.primary(n)
 		switch {
 		case n.NetworkNode == "":
 			c.diags.Errorf(CodeNetworkMode, s.Pos, "write container:NODE", "network-mode of node %q names no node", n.Name)
-		case primary == nil && chain:
-			c.diags.Errorf(CodeCycle, s.Pos, "give one of the nodes its own network", "network-mode of node %q refers back to itself", n.Name)
+		case loop != nil:
+			c.diags.Errorf(CodeCycle, s.Pos, "give one of the nodes its own network", "network-mode of node %q leads to no network of its own: %s", n.Name, strings.Join(loop, " -> "))
 		case primary == nil:
 			c.diags.Errorf(CodeUnknownNode, s.Pos, c.nodeHint(n.NetworkNode), "network-mode of node %q names %q, which is not a node of this topology: a Pod cannot join a container that runs outside the lab", n.Name, n.NetworkNode)
 		case primary.RootNamespace:
@@ -77,18 +77,19 @@ func (c *compiler) networkTarget(target string) string {
 	return target
 }
 
-// primary follows network-mode to the node that owns the namespace. chain says
-// that it runs in a cycle.
-func (c *compiler) primary(n *node) (p *node, chain bool) {
+// primary follows network-mode to the node that owns the namespace. If there is none
+// since it runs in a cycle, loop is the way.
+func (c *compiler) primary(n *node) (p *node, loop []string) {
 	seen := map[*node]bool{}
 	for n != nil && n.NetworkMode == lab.NetworkContainer {
+		loop = append(loop, n.Name)
 		if seen[n] {
-			return nil, true
+			return nil, loop
 		}
 		seen[n] = true
 		n = c.nodes[n.NetworkNode]
 	}
-	return n, false
+	return n, nil
 }
 
 // nodeHint suggests a node for a name that does not exist.

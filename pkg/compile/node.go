@@ -321,6 +321,49 @@ func (c *compiler) compilePorts(n *node) {
 			}
 		}
 	}
+	c.labelPorts(n)
+}
+
+// Labels with which topologies ask containerlab's own runtime for Kubernetes for more of
+// a node's Service. In Docker they are labels like any other.
+const (
+	labelExposePorts  = "c9s.run/exposePorts"  // 9273/tcp,8125/udp
+	labelAppProtocols = "c9s.run/appProtocols" // 57400/tcp=kubernetes.io/h2c
+)
+
+// labelPorts reads the ports that labels expose and their application protocols.
+func (c *compiler) labelPorts(n *node) {
+	labels := n.res.merged(func(d *topology.NodeDef) topology.Map { return d.Labels })
+	one := func(kv topology.KeyValue, text string) (lab.Port, bool) {
+		ports, err := lab.ParsePort(text)
+		if err != nil || len(ports) != 1 || ports[0].Host != 0 || strings.Contains(text, ":") {
+			c.diags.Errorf(CodeBadPort, kv.Pos, "write ports like 9273/tcp", "port %q of the label %s is not a number and a protocol", text, kv.Key)
+			return lab.Port{}, false
+		}
+		return ports[0], true
+	}
+	kv := labels[labelExposePorts]
+	for text := range strings.SplitSeq(kv.Value, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		if p, ok := one(kv, text); ok && !slices.Contains(n.Ports, p) {
+			n.Ports = append(n.Ports, p)
+		}
+	}
+	kv = labels[labelAppProtocols]
+	for text := range strings.SplitSeq(kv.Value, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		port, protocol, _ := strings.Cut(text, "=")
+		if p, ok := one(kv, port); ok && protocol != "" {
+			if n.AppProtocols == nil {
+				n.AppProtocols = map[string]string{}
+			}
+			n.AppProtocols[lab.PortName(p)] = protocol
+		}
+	}
 }
 
 // tailscalePorts are what a port of the Tailscale proxy may look like.

@@ -192,6 +192,8 @@ type Node struct {
 	// SharedPort is the node's first port on the lab's shared load balancer, of SharedPorts
 	// for each protocol; 0 for a node that is not behind it.
 	SharedPort uint16 `json:"sharedPort,omitempty"`
+	// AppProtocols are the application protocols of ports, by PortName.
+	AppProtocols map[string]string `json:"appProtocols,omitempty"`
 
 	// Exec are the node's commands, already split, run once it is up.
 	Exec   []Exec `json:"exec,omitempty"`

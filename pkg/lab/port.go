@@ -58,6 +58,11 @@ func ParsePort(text string) ([]Port, error) {
 	return out, nil
 }
 
+// PortName is the name of a published port in a Service: "tcp-80".
+func PortName(p Port) string {
+	return strings.ToLower(p.Protocol) + "-" + strconv.Itoa(int(p.Container))
+}
+
 // splitPort takes an address and a host part off a port.
 func splitPort(text string) (host, container string, err error) {
 	if strings.HasPrefix(text, "[") {

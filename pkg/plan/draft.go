@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
@@ -143,10 +144,18 @@ func (d *draft) checkType() bool {
 	}
 	var ok bool
 	if d.data.TypeData, ok = t.Values[name]; !ok && name != "" && !t.Open {
-		d.problems.Errorf(CodeNodeType, n.Pos, "use one of "+typeNames(t), "node %q: kind %s has no type %q", n.Name, d.kind.Name, d.data.NodeType)
+		d.problems.Errorf(CodeNodeType, n.Pos, typeHint(t, name), "node %q: kind %s has no type %q", n.Name, d.kind.Name, d.data.NodeType)
 		return false
 	}
 	return true
+}
+
+// typeHint names the type that was likely meant, or else all.
+func typeHint(t kinds.Types, name string) string {
+	if near := strictyaml.Nearest(name, slices.Collect(maps.Keys(t.Values))); near != "" {
+		return "did you mean \"" + near + "\"?"
+	}
+	return "use one of " + typeNames(t)
 }
 
 func typeNames(t kinds.Types) string {

@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -110,11 +109,14 @@ func (b *podBuilder) exposeService(n *lab.Node) *corev1.Service {
 	}
 	for _, port := range exposedPorts(policy, n) {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{
-			Name:       strings.ToLower(port.Protocol) + "-" + strconv.Itoa(int(port.Container)),
+			Name:       lab.PortName(port),
 			Port:       int32(port.Container),
 			TargetPort: intstr.FromInt32(int32(port.Container)),
 			Protocol:   corev1.Protocol(port.Protocol),
 		})
+		if protocol := n.AppProtocols[lab.PortName(port)]; protocol != "" {
+			s.Spec.Ports[len(s.Spec.Ports)-1].AppProtocol = &protocol
+		}
 	}
 	return s
 }
