@@ -361,6 +361,9 @@ func (c *compiler) formerEnv(n *node, name string, spec *kinds.Key, set bool) {
 	if !ok {
 		return
 	}
+	if set && c.o.For != "" {
+		return // no release reads it
+	}
 	if set {
 		c.replaced("0.80", kv.Pos, "remove it from env", "the environment variable %s has no effect, since %s is set, which replaces it", spec.Env, name)
 		return

@@ -25,7 +25,7 @@ func Rewrite(text string, f *topology.File, cat *kinds.Catalogue, release string
 	if err != nil || d.root == nil || f == nil || f.Topology == nil {
 		return text, nil, err
 	}
-	r := &rewriter{document: d, file: f.Path, cat: cat, nodes: compile.Inherit(f.Topology), users: map[*yaml.Node]map[string]bool{}}
+	r := &rewriter{document: d, file: f.Path, cat: cat, nodes: compile.Inherit(f.Topology), users: map[*yaml.Node]map[string]bool{}, ranks: map[*yaml.Node]int{}}
 	r.readBlocks()
 	r.variables()
 	r.components()
@@ -54,6 +54,9 @@ type rewriter struct {
 	// into such ones; users are the nodes that inherit from each.
 	defs  []*yaml.Node
 	users map[*yaml.Node]map[string]bool
+	// ranks are lower for more specific definitions: nodes before groups, kinds and
+	// defaults.
+	ranks map[*yaml.Node]int
 }
 
 func (r *rewriter) pos(n *yaml.Node) diag.Pos {
@@ -76,13 +79,13 @@ func (r *rewriter) readBlocks() {
 	topo, _ := find(r.root, "topology")
 	all := deref(topo.value)
 	if e, ok := find(all, "defaults"); ok {
-		r.define(e.value, func(compile.Inherited, string) bool { return true })
+		r.define(e.value, 3, func(compile.Inherited, string) bool { return true })
 	}
-	for _, section := range []string{"kinds", "groups", "nodes"} {
+	for i, section := range []string{"kinds", "groups", "nodes"} {
 		s, _ := find(all, section)
 		for _, e := range entries(deref(s.value)) {
 			name := e.key.Value
-			r.define(e.value, func(in compile.Inherited, node string) bool {
+			r.define(e.value, 2-i, func(in compile.Inherited, node string) bool {
 				switch section {
 				case "kinds":
 					return in.Block == name
@@ -102,7 +105,7 @@ func (r *rewriter) readBlocks() {
 }
 
 // define notes a definition, and what it merges, with the nodes for which has is true.
-func (r *rewriter) define(n *yaml.Node, has func(in compile.Inherited, node string) bool) {
+func (r *rewriter) define(n *yaml.Node, rank int, has func(in compile.Inherited, node string) bool) {
 	m := deref(n)
 	if m == nil || m.Kind != yaml.MappingNode {
 		return
@@ -110,6 +113,7 @@ func (r *rewriter) define(n *yaml.Node, has func(in compile.Inherited, node stri
 	if r.users[m] == nil {
 		r.users[m] = map[string]bool{}
 		r.defs = append(r.defs, m)
+		r.ranks[m] = rank
 	}
 	for node, in := range r.nodes {
 		if has(in, node) {
@@ -126,7 +130,7 @@ func (r *rewriter) define(n *yaml.Node, has func(in compile.Inherited, node stri
 		}
 		for _, other := range merged {
 			if deref(other) != m {
-				r.define(other, has)
+				r.define(other, rank, has)
 			}
 		}
 	}
@@ -232,17 +236,21 @@ func (r *rewriter) variable(m *yaml.Node, env, e entry, key string) bool {
 	case !ok:
 		r.byHand(e.key, "the variable %s is not a plain text", e.key.Value)
 		return false
-	case r.has(with, key): // the key wins
-		return len(without) == 0
-	case len(without) == 0:
+	case len(without) == 0 && !r.has(with, key):
 		r.insert(env, key, value, e.value)
 		return true
+	case r.give(r.lacking(with, key), key, value):
+		return len(without) == 0
 	default:
-		if !r.give(with, key, value) {
-			r.byHand(e.key, "nodes of several kinds inherit the variable %s, and only some of the kinds have the key %s", e.key.Value, key)
-		}
+		r.byHand(e.key, "not all of the nodes that inherit the variable %s can get the key %s", e.key.Value, key)
 		return false
 	}
+}
+
+// lacking are the nodes that no definition gives a key: else the key wins over what it
+// replaces.
+func (r *rewriter) lacking(nodes []string, key string) []string {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return r.has([]string{n}, key) })
 }
 
 // components rewrites the cards of a chassis as containerlab 0.80 wants them.
@@ -350,7 +358,7 @@ func (r *rewriter) extras() {
 
 func (r *rewriter) extra(m *yaml.Node, old entry) {
 	var inner []entry
-	var keys []string
+	var keys, none []string
 	for _, p := range moved {
 		e, ok := old, true
 		for _, step := range p.path {
@@ -358,19 +366,20 @@ func (r *rewriter) extra(m *yaml.Node, old entry) {
 				break
 			}
 		}
+		with, without := r.split(m, func(k *kinds.Kind) bool { _, has := k.Keys[p.key]; return has })
 		if !ok {
+			if r.hides(m, with, p.path) && !r.has(with, p.key) {
+				none = append(none, p.key)
+			}
 			continue
 		}
-		with, without := r.split(m, func(k *kinds.Kind) bool { _, has := k.Keys[p.key]; return has })
 		switch {
-		case r.has(with, p.key):
-			continue // the key wins
 		case len(with) == 0 && len(without) > 0:
 			r.dropped(e.key, "extras.%s had no effect, since the kind does not have it", strings.Join(p.path, "."))
-		case len(without) > 0:
+		case len(without) > 0 || r.has(with, p.key):
 			value, ok := r.written(e)
-			if !ok || !r.give(with, p.key, value) {
-				r.byHand(e.key, "nodes of several kinds inherit extras.%s, and only some of the kinds have the key %s", strings.Join(p.path, "."), p.key)
+			if !ok || !r.give(r.lacking(with, p.key), p.key, value) {
+				r.byHand(e.key, "not all of the nodes that inherit extras.%s can get the key %s", strings.Join(p.path, "."), p.key)
 			}
 		default:
 			inner, keys = append(inner, e), append(keys, p.key)
@@ -381,7 +390,31 @@ func (r *rewriter) extra(m *yaml.Node, old entry) {
 			r.dropped(e.key, "extras.%s has had no effect in containerlab since 0.74", name)
 		}
 	}
+	// A level with extras took nothing from those of the levels below it.
+	for _, key := range none {
+		r.insert(old, key, "[]", nil)
+	}
 	r.replaceExtras(old, inner, keys)
+}
+
+// hides reports whether the extras of a definition hide a part of those of a less
+// specific one from one of the nodes.
+func (r *rewriter) hides(m *yaml.Node, nodes []string, path []string) bool {
+	for _, other := range r.defs {
+		if r.ranks[other] <= r.ranks[m] || !slices.ContainsFunc(nodes, func(n string) bool { return r.users[other][n] }) {
+			continue
+		}
+		e, ok := find(other, "extras")
+		for _, step := range path {
+			if ok {
+				e, ok = find(deref(e.value), step)
+			}
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
 }
 
 // replaceExtras writes the keys in place of extras.

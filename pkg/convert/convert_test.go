@@ -30,18 +30,18 @@ func rewrite(t *testing.T, text, release string) (string, []string) {
 	return out, codes
 }
 
-func TestRewrite(t *testing.T) {
-	for _, c := range []struct {
-		name, text, want string
-		codes            []string
-	}{
-		{"nothing old", `name: t # a lab
+// rewriteCases are topologies with what they must become, "" for the same.
+var rewriteCases = []struct {
+	name, text, want string
+	codes            []string
+}{
+	{"nothing old", `name: t # a lab
 topology:
   nodes:
 
     r1: {kind: ceos,   image: "a"}   # odd spaces stay
 `, "", nil},
-		{"extras in blocks", `name: t
+	{"extras in blocks", `name: t
 topology:
   nodes:
     r1:
@@ -74,7 +74,7 @@ topology:
       kind: linux
       image: a
 `, nil},
-		{"extras in braces", `name: t
+	{"extras in braces", `name: t
 topology:
   kinds:
     ceos: {extras: {ceos-copy-to-flash: [a.txt, 'b, c.txt']}, image: a} # comment
@@ -88,10 +88,34 @@ topology:
     ceos: {copy-to-flash: [a.txt, 'b, c.txt'], image: a} # comment
   nodes:
     r1: {kind: ceos, copy-to-flash: [b.txt]}
-    r2: {kind: ceos}
+    r2: {kind: ceos, copy-to-flash: []}
     r3: {kind: ceos}
 `, []string{"convert-dropped"}},
-		{"extras of FRR, two deep, at the end of the file", `name: t
+	{"extras that hide others", `name: t
+topology:
+  kinds:
+    ceos:
+      extras: {ceos-copy-to-flash: [a.txt]}
+  nodes:
+    r1: {kind: ceos, extras: {srl-agents: []}, image: a}
+    r2:
+      kind: ceos
+      extras:
+        mysocket-proxy: x # nothing
+    h: {kind: linux, extras: {srl-agents: []}}
+`, `name: t
+topology:
+  kinds:
+    ceos:
+      copy-to-flash: [a.txt]
+  nodes:
+    r1: {kind: ceos, copy-to-flash: [], image: a}
+    r2:
+      kind: ceos
+      copy-to-flash: []
+    h: {kind: linux}
+`, []string{"convert-dropped", "convert-dropped", "convert-dropped"}},
+	{"extras of FRR, two deep, at the end of the file", `name: t
 topology:
   nodes:
     r1:
@@ -110,7 +134,7 @@ topology:
       daemons:
       - bgpd
       - bfdd`, nil},
-		{"extras and the key", `name: t
+	{"extras and the key", `name: t
 topology:
   nodes:
     r1:
@@ -124,7 +148,7 @@ topology:
       kind: frr
       daemons: [bgpd]
 `, nil},
-		{"extras that several kinds inherit", `name: t
+	{"extras that several kinds inherit", `name: t
 topology:
   defaults:
     extras:
@@ -146,7 +170,7 @@ topology:
     r2: {copy-to-flash: [a.txt], kind: ceos}
     h: {kind: linux}
 `, nil},
-		{"variables", `name: t
+	{"variables", `name: t
 topology:
   nodes:
     a:
@@ -184,7 +208,7 @@ topology:
     f: {kind: nokia_srsim, config-mode: classic}
     g: {kind: linux, env: {CLAB_SROS_CONFIG_MODE: mixed}}
 `, nil},
-		{"variables behind anchors", `name: t
+	{"variables behind anchors", `name: t
 topology:
   groups:
     sim: &sim
@@ -216,12 +240,13 @@ topology:
       config-mode: classic
       env: *env
 `, nil},
-		{"variables that several kinds inherit stay", `name: t
+	{"variables that several kinds inherit stay", `name: t
 topology:
   defaults:
     env:
       CLAB_SROS_CONFIG_MODE: classic
   nodes:
+    b: {kind: nokia_srsim, config-mode: mixed}
     a:
       kind: nokia_srsim
     h:
@@ -232,13 +257,14 @@ topology:
     env:
       CLAB_SROS_CONFIG_MODE: classic
   nodes:
+    b: {kind: nokia_srsim, config-mode: mixed}
     a:
       config-mode: classic
       kind: nokia_srsim
     h:
       kind: linux
 `, nil},
-		{"cards", `name: t
+	{"cards", `name: t
 topology:
   nodes:
     sim:
@@ -278,12 +304,12 @@ topology:
           type: iom
     host: {kind: linux, image: x}
 `, []string{"convert-dropped", "convert-dropped"}},
-		{"cards with several fabrics", `name: t
+	{"cards with several fabrics", `name: t
 topology:
   nodes:
     sim: {kind: nokia_srsim, components: [{slot: A, sfm: a}, {slot: B, sfm: b}]}
 `, "", []string{"convert-by-hand"}},
-		{"old names", `name: t
+	{"old names", `name: t
 mgmt:
   ipv4_subnet: 10.0.0.0/24 # v4
   ipv6_subnet: 3fff::/64
@@ -305,7 +331,10 @@ topology:
       endpoint: {node: a, interface: eth1}
       dst-port: 4789
 `, nil},
-	} {
+}
+
+func TestRewrite(t *testing.T) {
+	for _, c := range rewriteCases {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.want
 			if want == "" {
