@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -203,7 +204,9 @@ func inventoryOf(found cluster.Found, nodes []cluster.Node, directory contract.D
 		if len(n.Containers) == 0 || !contract.HostName(n.Name) {
 			continue
 		}
-		d, kind := by[n.Name], kindOf(n)
+		d := by[n.Name]
+		n.Kind = cmp.Or(d.Kind, n.Kind) // of a node that shares its Pod
+		kind := kindOf(n)
 		out := inventory.Node{
 			Name: n.Name, LongName: n.Name, Kind: kind.Name, Image: n.Image, Labels: n.Labels, IPv4: d.IPv4, IPv6: d.IPv6, MAC: d.MAC,
 			Username: kind.Credentials.Username, Password: kind.Credentials.Password,

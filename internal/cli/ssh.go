@@ -37,8 +37,8 @@ func newSSH(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ssh NODE [COMMAND...]",
 		Short: "Log in to a node with ssh",
-		Long: `Ssh logs in to a node, or runs a command there, with this machine's ssh program. The
-connection goes through the API server and the node's sidecar: it needs no route to
+		Long: `Ssh logs in to a node, or runs a command there, with this machine's ssh program, or a
+client of its own where there is none. The connection goes through the API server and the node's sidecar: it needs no route to
 the Pod, no load balancer and no root. The user is that of the node's kind, host keys
 are not checked, and your keys, agent and configuration are used as always. With
 --password, c9s answers the question for the password with the kind's default.`,
@@ -79,7 +79,7 @@ func (f *sshFlags) run(ctx context.Context, world IO, name string, command []str
 	}
 	program, err := exec.LookPath("ssh")
 	if err != nil {
-		return fail(errors.New("this machine has no ssh program; install OpenSSH, or use 'c9s dial' and 'c9s forward' with another client"))
+		return f.own(ctx, world, client, found, node, login, command)
 	}
 	proxy, err := proxyCommand(f.targetFlags, client.Context, found.Namespace, node.Deployment, f.port, f.address)
 	if err != nil {

@@ -100,6 +100,17 @@ func TestAccess(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
+	t.Run("own client", func(t *testing.T) {
+		cmd := l.command(t.Context(), "ssh", "-n", l.ns, "-l", "root", "-i", key, "h3", "cat; hostname; exit 5")
+		cmd.Env = append(cmd.Env, "PATH="+t.TempDir(), "SSH_AUTH_SOCK=") // no ssh there
+		cmd.Stdin = strings.NewReader("input\n")
+		out, err := cmd.Output()
+		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 5 || string(out) != "input\nh3\n" {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	t.Run("ssh-config", func(t *testing.T) { l.configured(t, key) })
+	t.Run("ansible", func(t *testing.T) { l.played(t, key) })
 	t.Run("scp", func(t *testing.T) { l.copied(t, key) })
 	t.Run("replaced", func(t *testing.T) { l.replacedUnderSessions(t, key) })
 	t.Run("proxy", func(t *testing.T) { l.proxied(t) })
@@ -117,6 +128,81 @@ func TestAccess(t *testing.T) {
 		}
 		t.Logf("reported after %s", time.Since(began))
 	})
+}
+
+// configured installs the entries for ssh, uses them and removes them.
+func (l *lab) configured(t *testing.T, key string) {
+	home := t.TempDir()
+	run := func(args ...string) {
+		t.Helper()
+		cmd := l.command(t.Context(), append([]string{"ssh-config", "-n", l.ns}, args...)...)
+		cmd.Env = append(cmd.Env, "HOME="+home)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	run("--install")
+	// ssh looks for its files in the home of the account, whatever HOME says.
+	config, err := os.ReadFile(filepath.Join(home, ".ssh", "config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(home, "config")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(config), "Include ", "Include "+home+"/.ssh/", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"H1", "h1.access", "h2"} {
+		out, err := exec.CommandContext(t.Context(), "ssh", "-F", file, "-i", key, "-o", "BatchMode=yes", "-l", "root", name, "hostname").CombinedOutput()
+		if err != nil || !strings.EqualFold(strings.TrimSpace(string(out)), strings.TrimSuffix(name, ".access")) {
+			t.Errorf("ssh %s: %v: %s", name, err, out)
+		}
+	}
+	run("--remove")
+	if left, _ := filepath.Glob(filepath.Join(home, ".ssh", "c9s", "*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// played has Ansible run a play on all nodes by the inventory.
+func (l *lab) played(t *testing.T, key string) {
+	program, err := exec.LookPath("ansible-playbook")
+	if err != nil {
+		t.Skip("needs ansible-core")
+	}
+	dir := t.TempDir()
+	inventory, err := l.output(t, "inventory", "-n", l.ns, "-o", "ansible")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const play = `- hosts: linux
+  gather_facts: false
+  tasks:
+    - raw: hostname
+      register: answer
+    - copy: {content: "from ansible\n", dest: /tmp/played}
+    - debug: {msg: "{{ inventory_hostname }} is {{ answer.stdout | trim }}"}
+`
+	for name, text := range map[string]string{"hosts.yml": string(inventory), "play.yml": play} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), program, "-i", filepath.Join(dir, "hosts.yml"), "-u", "root", "--private-key", key, filepath.Join(dir, "play.yml"))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+l.Kubeconfig(), "HOME="+dir)
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("a play of three tasks on three nodes took %s", time.Since(began))
+	for _, node := range []string{"H1", "h2", "h3"} {
+		if want := node + " is " + node; !strings.Contains(string(out), want) {
+			t.Errorf("no %q in %s", want, out)
+		}
+		if got, err := l.in(t.Context(), node, "cat", "/tmp/played"); err != nil || got != "from ansible\n" {
+			t.Errorf("%s: %v: %s", node, err, got)
+		}
+	}
 }
 
 // copied copies 100 MB both ways.
