@@ -158,7 +158,7 @@ func (c *compiler) twoEnds(l *topology.Link, out *lab.Link) bool {
 		c.diags.Errorf(CodeBadAddress, l.Endpoints[1].MAC.Pos, "give each end its own", "both ends of the link have the MAC address %s", out.Endpoints[0].MAC)
 		ok = false
 	}
-	return ok && len(out.Endpoints) == 2
+	return c.checkIPv6MTU(l, out) && ok && len(out.Endpoints) == 2
 }
 
 // oneEnd resolves the extended types with one end in the lab.
@@ -325,6 +325,9 @@ func (c *compiler) endpoint(e topology.Endpoint) (*lab.Endpoint, bool) {
 		case mac[0]&1 != 0:
 			c.diags.Errorf(CodeBadAddress, e.MAC.Pos, "choose one whose first byte is even", "MAC address %s is a group address", mac)
 			ok = false
+		case !slices.ContainsFunc(mac, func(b byte) bool { return b != 0 }):
+			c.diags.Errorf(CodeBadAddress, e.MAC.Pos, "write it like 02:00:00:00:00:01", "MAC address %s is no address: Linux rejects it", mac)
+			ok = false
 		default:
 			end.MAC = mac.String()
 		}
@@ -344,7 +347,25 @@ func (c *compiler) endAddress(s topology.Str, v4 bool) (netip.Prefix, bool) {
 	if s.Value == "" {
 		return netip.Prefix{}, true
 	}
-	return c.prefix(s, "address", v4)
+	p, ok := c.prefix(s, "address", v4)
+	if a := p.Addr(); ok && a.Is6() && (a.IsUnspecified() || a.IsMulticast() || a.IsLoopback()) {
+		c.diags.Errorf(CodeBadAddress, s.Pos, "choose the address of a host", "Linux gives no interface the address %s", a)
+		return netip.Prefix{}, false
+	}
+	return p, ok
+}
+
+// minIPv6MTU is the smallest MTU of an interface with IPv6 (RFC 8200).
+const minIPv6MTU = 1280
+
+// checkIPv6MTU rejects IPv6 addresses on links whose MTU is too small for IPv6.
+func (c *compiler) checkIPv6MTU(l *topology.Link, out *lab.Link) bool {
+	if out.MTU == 0 || out.MTU >= minIPv6MTU || !slices.ContainsFunc(out.Endpoints, func(e *lab.Endpoint) bool { return e.IPv6.IsValid() }) {
+		return true
+	}
+	c.diags.Errorf(CodeOutOfRange, l.MTU.Pos, fmt.Sprintf("write %d or more, or remove the IPv6 address", minIPv6MTU),
+		"mtu %d of a link with an IPv6 address is less than %d, and Linux has no IPv6 there", out.MTU, minIPv6MTU)
+	return false
 }
 
 // checkEndpoints rejects an interface that two links use, and host interfaces

@@ -61,6 +61,10 @@ func (c *compiler) compileMgmt() {
 	}
 	c.lab.Mgmt.IPv4 = c.mgmtFamily(v4, m.IPv4Gateway, m.IPv4Range, c.defaultSubnet(v4, defaultIPv4, 24, 16))
 	c.lab.Mgmt.IPv6 = c.mgmtFamily(v6, m.IPv6Gateway, m.IPv6Range, c.defaultSubnet(v6, defaultIPv6, 64, 48))
+	if c.lab.Mgmt.IPv6.Subnet.IsValid() && c.lab.Mgmt.MTU < minIPv6MTU {
+		c.diags.Errorf(CodeOutOfRange, m.MTU.Pos, "write 1280 or more, or set ipv4-subnet alone",
+			"mtu %d of the management network is less than %d, and Linux has no IPv6 there", c.lab.Mgmt.MTU, minIPv6MTU)
+	}
 }
 
 // hasNetwork reports whether the lab has a management network of that name.
