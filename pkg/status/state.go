@@ -23,7 +23,7 @@ const (
 	StateStopped     State = "stopped"     // scaled to zero
 	StatePending     State = "pending"     // no Pod yet, or one without a worker
 	StatePulling     State = "pulling"     // scheduled; images are being pulled
-	StatePreparing   State = "preparing"   // files are being written
+	StatePreparing   State = "preparing"   // its Pod is being set up, or files are being written
 	StateWiring      State = "wiring"      // interfaces are being created, or the node is waiting for others
 	StateStarting    State = "starting"    // the device's image is being pulled or its container created
 	StateBooting     State = "booting"     // the device is running but not ready
@@ -178,6 +178,9 @@ func mentions(message string, parts []string) bool {
 // containers reads the containers' states in the order in which they start.
 func (p *Progress) containers(pod *corev1.Pod) {
 	p.State = StatePulling
+	if isSetUp(pod) == corev1.ConditionFalse {
+		p.State = StatePreparing
+	}
 	if len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses) == 0 {
 		return // the kubelet has not reported yet
 	}
@@ -309,14 +312,22 @@ func ended(t *corev1.ContainerStateTerminated) string {
 // one apply are created one after the other.
 const mountPatience = 15 * time.Second
 
+// isSetUp reports whether the Pod's volumes are mounted and its network is there: the kubelet
+// pulls images after that. It is unknown where the kubelet does not say.
+func isSetUp(pod *corev1.Pod) corev1.ConditionStatus {
+	if c := condition(pod, corev1.PodReadyToStartContainers); c != nil {
+		return c.Status
+	}
+	return corev1.ConditionUnknown
+}
+
 // mounts takes from events why the kubelet cannot set up volumes: no field of the Pod has
 // it.
 func (p *Progress) mounts(pod *corev1.Pod, events []corev1.Event) {
-	if p.State != StatePulling || p.Reason != "" {
-		return
-	}
-	// The kubelet creates the sandbox after mounting: earlier events no longer apply.
-	if c := condition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionTrue {
+	setUp := isSetUp(pod)
+	waits := p.State == StatePulling || p.State == StatePreparing && setUp == corev1.ConditionFalse
+	// The kubelet mounts first and creates the sandbox then: an older event is over.
+	if !waits || p.Reason != "" || setUp == corev1.ConditionTrue {
 		return
 	}
 	e := last(events, "FailedMount", "FailedCreatePodSandBox", "FailedAttachVolume")
