@@ -12,21 +12,28 @@ func Set(text, name, body string, first bool) string {
 	if body != "" {
 		block = begin + strings.TrimRight(body, "\n") + "\n" + end
 	}
-	before, rest, found := cutLine(text, begin)
-	if found {
+	unfinished := text != "" && !strings.HasSuffix(text, "\n")
+	if unfinished {
+		text += "\n"
+	}
+	text = place(text, begin, end, block, first)
+	if unfinished && !(block != "" && strings.HasSuffix(text, block)) {
+		text = strings.TrimSuffix(text, "\n")
+	}
+	return text
+}
+
+// place is Set of a text in whole lines.
+func place(text, begin, end, block string, first bool) string {
+	if before, rest, found := cutLine(text, begin); found {
 		if _, after, closed := cutLine(rest, end); closed {
 			return before + block + after
 		}
 		// Its end is gone: only the marker is known to be ours.
-		text = before + rest
+		return place(before+rest, begin, end, block, first)
 	}
-	switch {
-	case block == "":
-		return text
-	case first:
+	if first {
 		return block + text
-	case text != "" && !strings.HasSuffix(text, "\n"):
-		text += "\n"
 	}
 	return text + block
 }
@@ -36,12 +43,9 @@ func cutLine(text, line string) (before, after string, found bool) {
 	if strings.HasPrefix(text, line) {
 		return "", text[len(line):], true
 	}
-	i := strings.Index(text, "\n"+line)
-	if i < 0 {
-		if strings.HasSuffix(text, "\n"+strings.TrimSuffix(line, "\n")) { // the last line, not ended
-			return text[:len(text)-len(line)+1], "", true
-		}
-		return text, "", false
+	before, after, found = strings.Cut(text, "\n"+line)
+	if found {
+		before += "\n"
 	}
-	return text[:i+1], text[i+1+len(line):], true
+	return before, after, found
 }

@@ -1,0 +1,55 @@
+package tunnel
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+)
+
+// BenchmarkDownload is what one connection carries towards the near end, over a stream in
+// memory.
+func BenchmarkDownload(b *testing.B) {
+	near, far := halves()
+	go func() {
+		_ = Serve(b.Context(), far, func(context.Context, Target) (net.Conn, error) {
+			x, y := halves()
+			go func() { _, _ = io.Copy(y, zeros{}) }()
+			return x, nil
+		}, generous)
+	}()
+	c, err := NewClient(near)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	conn, err := c.Dial(b.Context(), Target{Network: TCP, Port: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	buffer := make([]byte, 64<<10)
+	b.SetBytes(int64(len(buffer)))
+	for b.Loop() {
+		if _, err := io.ReadFull(conn, buffer); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkDial is the time to a connection, without the network.
+func BenchmarkDial(b *testing.B) {
+	near, far := halves()
+	go func() { _ = Serve(b.Context(), far, echo, generous) }()
+	c, err := NewClient(near)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	for b.Loop() {
+		conn, err := c.Dial(b.Context(), Target{Network: TCP, Port: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		conn.Close()
+	}
+}
