@@ -194,17 +194,27 @@ func (r *rewriter) variables() {
 			}
 		}
 	}
+	// A variable can go if it can go for all that have it, by aliases and merges too.
+	goes := map[*yaml.Node]bool{}
 	for _, m := range r.defs {
 		env, ok := find(m, "env")
 		if !ok {
 			continue
 		}
-		var gone []entry
-		for _, e := range entries(deref(env.value)) {
-			if key := former[e.key.Value]; key != "" && r.variable(m, env, e, key) {
-				gone = append(gone, e)
+		for _, e := range withMerged(deref(env.value)) {
+			if key := former[e.key.Value]; key != "" {
+				can := r.variable(m, env, e, key)
+				before, known := goes[e.key]
+				goes[e.key] = can && (before || !known)
 			}
 		}
+	}
+	for _, m := range r.defs {
+		env, ok := find(m, "env")
+		if !ok {
+			continue
+		}
+		gone := slices.DeleteFunc(entries(env.value), func(e entry) bool { return !goes[e.key] })
 		switch {
 		case env.value.Kind == yaml.AliasNode: // removed where it is written
 		case r.remove(gone):
@@ -216,6 +226,17 @@ func (r *rewriter) variables() {
 			}
 		}
 	}
+}
+
+// withMerged are the entries of a mapping and of those that it merges.
+func withMerged(m *yaml.Node) []entry {
+	out := entries(m)
+	for _, e := range out {
+		if v := deref(e.value); e.key.Tag == "!!merge" && v != m && v.Kind == yaml.MappingNode {
+			out = append(out, entries(v)...)
+		}
+	}
+	return out
 }
 
 // variable writes the key of one variable, and reports whether the variable can go.
@@ -423,7 +444,12 @@ func (r *rewriter) replaceExtras(old entry, inner []entry, keys []string) {
 		r.drop(old)
 		return
 	}
-	if !flow(old.in) && old.value.Kind == yaml.MappingNode && !slices.ContainsFunc(inner, func(e entry) bool { return flow(e.in) }) {
+	from, to := r.extent(old)
+	elsewhere := func(e entry) bool { // in braces, or behind an alias
+		at := r.offset(e.key)
+		return flow(e.in) || at < from || at >= to
+	}
+	if !flow(old.in) && !slices.ContainsFunc(inner, elsewhere) {
 		r.hoist(old, inner, keys)
 		return
 	}
@@ -434,9 +460,8 @@ func (r *rewriter) replaceExtras(old entry, inner []entry, keys []string) {
 			r.byHand(e.key, "extras.%s has a value over several lines", e.key.Value)
 			return
 		}
-		parts = append(parts, keys[i]+": "+value)
+		parts = append(parts, r.keyLike(old.key, keys[i])+": "+value)
 	}
-	from, to := r.extent(old)
 	if flow(old.in) {
 		text := r.text[from:to]
 		rest := text[len(strings.TrimRight(text, ", \t\r\n")):]

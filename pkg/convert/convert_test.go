@@ -240,6 +240,70 @@ topology:
       config-mode: classic
       env: *env
 `, nil},
+	{"variables that other nodes merge stay", `name: t
+topology:
+  nodes:
+    sim:
+      kind: nokia_srsim
+      env: &e {CLAB_SROS_CONFIG_MODE: classic}
+    h:
+      kind: linux
+      env:
+        <<: *e
+        A: b
+`, `name: t
+topology:
+  nodes:
+    sim:
+      kind: nokia_srsim
+      config-mode: classic
+      env: &e {CLAB_SROS_CONFIG_MODE: classic}
+    h:
+      kind: linux
+      env:
+        <<: *e
+        A: b
+`, nil},
+	{"extras behind aliases", `name: t
+topology:
+  nodes:
+    a:
+      kind: frr
+      extras:
+        frr: &f
+          daemons: &d
+            - bgpd # b
+    b:
+      kind: frr
+      extras: {frr: *f}
+    c:
+      kind: frr
+      extras:
+        frr:
+          daemons: *d
+`, `name: t
+topology:
+  nodes:
+    a:
+      kind: frr
+      daemons: &d
+        - bgpd # b
+    b:
+      kind: frr
+      daemons: [bgpd]
+    c:
+      kind: frr
+      daemons: *d
+`, nil},
+	{"JSON", `{"name": "t", "topology": {"nodes": {
+  "a": {"kind": "nokia_srsim", "env": {"CLAB_SROS_CONFIG_MODE": "classic"}},
+  "c": {"kind": "ceos", "extras": {"ceos-copy-to-flash": ["a", "b"]}}
+}}}
+`, `{"name": "t", "topology": {"nodes": {
+  "a": {"kind": "nokia_srsim", "config-mode": "classic"},
+  "c": {"kind": "ceos", "copy-to-flash": ["a", "b"]}
+}}}
+`, nil},
 	{"variables that several kinds inherit stay", `name: t
 topology:
   defaults:

@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -252,20 +253,28 @@ func inFlow(n *yaml.Node) (string, bool) {
 
 // insert puts "key: value" before an entry, with the comment that from has on its line.
 func (d *document) insert(before entry, key, value string, from *yaml.Node) {
-	text := key + ": " + value
-	if from != nil && from.LineComment != "" {
+	text := d.keyLike(before.key, key) + ": " + value
+	if from != nil && from.LineComment != "" && !flow(before.in) {
 		text += " " + from.LineComment
 	}
 	at := d.offset(before.key)
 	switch {
 	case flow(before.in):
-		d.replace(at, at, key+": "+value+", ")
+		d.replace(at, at, text+", ")
 	case strings.TrimSpace(d.lead(at)) == "":
 		start := d.lineStart(at)
 		d.replace(start, start, d.lead(at)+text+"\n")
 	default: // the first key of an entry of a list
 		d.replace(at, at, text+"\n"+d.indent(at))
 	}
+}
+
+// keyLike is a key in double quotes if another one is, as in JSON.
+func (d *document) keyLike(other *yaml.Node, key string) string {
+	if other.Style&yaml.DoubleQuotedStyle != 0 {
+		return strconv.Quote(key)
+	}
+	return key
 }
 
 // inserted is the last insertion at a place, nil for none.
