@@ -18,7 +18,7 @@ import (
 
 // Rewrite returns the text of a topology file as a release of containerlab ("0.80" or
 // "0.81") reads it. f is the file as it was read, which says what nodes inherit. The
-// diagnostics tell what was dropped and what has to be rewritten by hand. The text must
+// diagnostics report what was dropped and what has to be rewritten by hand. The text must
 // be YAML, not a template.
 func Rewrite(text string, f *topology.File, cat *kinds.Catalogue, release string) (string, []diag.Diagnostic, error) {
 	d, err := parse(text)
@@ -78,22 +78,22 @@ func (r *rewriter) readBlocks() {
 	r.own, r.keys = map[string]*yaml.Node{}, map[string]*yaml.Node{}
 	topo, _ := find(r.root, "topology")
 	all := deref(topo.value)
+	every := slices.Sorted(maps.Keys(r.nodes))
+	inherit := map[string]map[string][]string{"kinds": {}, "groups": {}, "nodes": {}}
+	for _, node := range every {
+		in := r.nodes[node]
+		for section, name := range map[string]string{"kinds": in.Block, "groups": in.Group, "nodes": node} {
+			inherit[section][name] = append(inherit[section][name], node)
+		}
+	}
 	if e, ok := find(all, "defaults"); ok {
-		r.define(e.value, 3, func(compile.Inherited, string) bool { return true })
+		r.define(e.value, 3, every)
 	}
 	for i, section := range []string{"kinds", "groups", "nodes"} {
 		s, _ := find(all, section)
 		for _, e := range entries(deref(s.value)) {
 			name := e.key.Value
-			r.define(e.value, 2-i, func(in compile.Inherited, node string) bool {
-				switch section {
-				case "kinds":
-					return in.Block == name
-				case "groups":
-					return in.Group == name
-				}
-				return node == name
-			})
+			r.define(e.value, 2-i, inherit[section][name])
 			if section == "nodes" {
 				r.keys[name] = e.key
 				if e.value.Kind == yaml.MappingNode {
@@ -104,21 +104,24 @@ func (r *rewriter) readBlocks() {
 	}
 }
 
-// define notes a definition, and what it merges, with the nodes for which has is true.
-func (r *rewriter) define(n *yaml.Node, rank int, has func(in compile.Inherited, node string) bool) {
+// define notes a definition, and what it merges, with the nodes that inherit from it.
+func (r *rewriter) define(n *yaml.Node, rank int, nodes []string) {
 	m := deref(n)
 	if m == nil || m.Kind != yaml.MappingNode {
 		return
 	}
-	if r.users[m] == nil {
+	known := r.users[m] != nil
+	if !known {
 		r.users[m] = map[string]bool{}
 		r.defs = append(r.defs, m)
 		r.ranks[m] = rank
 	}
-	for node, in := range r.nodes {
-		if has(in, node) {
-			r.users[m][node] = true
-		}
+	before := len(r.users[m])
+	for _, node := range nodes {
+		r.users[m][node] = true
+	}
+	if known && len(r.users[m]) == before {
+		return // what it merges has these nodes too
 	}
 	for _, e := range entries(m) {
 		if e.key.Tag != "!!merge" {
@@ -129,9 +132,7 @@ func (r *rewriter) define(n *yaml.Node, rank int, has func(in compile.Inherited,
 			merged = v.Content
 		}
 		for _, other := range merged {
-			if deref(other) != m {
-				r.define(other, rank, has)
-			}
+			r.define(other, rank, nodes)
 		}
 	}
 }

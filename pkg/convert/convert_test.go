@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -427,5 +428,24 @@ func TestRewriteFor080(t *testing.T) {
 	const text = "name: t\ntopology:\n  nodes:\n    r1: {kind: ceos, extras: {ceos-copy-to-flash: [a.txt]}}\n"
 	if got, _ := rewrite(t, text, "0.80"); got != text {
 		t.Errorf("the text is\n%s", got)
+	}
+}
+
+// TestRewriteEndless has definitions that merge themselves.
+func TestRewriteEndless(t *testing.T) {
+	bomb := "name: t\ntopology:\n  groups:\n    g0: &g0 {kind: ceos}\n"
+	for i := range 60 {
+		bomb += fmt.Sprintf("    g%d: &g%d {<<: [*g%d, *g%d]}\n", i+1, i+1, i, i)
+	}
+	for _, text := range []string{
+		bomb,
+		"name: t\ntopology:\n  nodes:\n    a: &a {<<: *a, kind: ceos, extras: {srl-agents: []}}\n",
+		"name: t\ntopology:\n  nodes:\n    a: &a {<<: &b {<<: *a, kind: ceos}, extras: {srl-agents: []}}\n",
+		"name: t\ntopology:\n  nodes:\n    a: {kind: ceos, extras: &e {frr: *e}, env: &v {A: *v}, components: &c [*c]}\n",
+		"name: t\ntopology:\n  nodes:\n    a: {kind: ceos, extras: {ceos-copy-to-flash: &d [*d]}}\n",
+	} {
+		if got, _ := rewrite(t, text, "0.81"); !strings.Contains(got, "kind: ceos") {
+			t.Errorf("%q becomes %q", text, got)
+		}
 	}
 }

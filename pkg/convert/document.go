@@ -222,11 +222,18 @@ func (d *document) written(e entry) (string, bool) {
 	if v.Kind == yaml.ScalarNode && v.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return "", false
 	}
-	return inFlow(v)
+	return inFlow(v, maxDepth)
 }
 
+// maxDepth is how deep a value may be nested that is written in flow style. An alias may
+// refer to a list that it is in.
+const maxDepth = 8
+
 // inFlow writes a value in flow style.
-func inFlow(n *yaml.Node) (string, bool) {
+func inFlow(n *yaml.Node, depth int) (string, bool) {
+	if depth == 0 {
+		return "", false
+	}
 	c := *deref(n)
 	c.HeadComment, c.LineComment, c.FootComment, c.Anchor = "", "", "", ""
 	switch c.Kind {
@@ -237,7 +244,7 @@ func inFlow(n *yaml.Node) (string, bool) {
 	case yaml.SequenceNode:
 		var parts []string
 		for _, item := range c.Content {
-			text, ok := inFlow(item)
+			text, ok := inFlow(item, depth-1)
 			if !ok {
 				return "", false
 			}

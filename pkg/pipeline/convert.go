@@ -12,6 +12,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
 // Converted is a topology that was rewritten for a release of containerlab.
@@ -30,6 +31,9 @@ func (c *Compiled) Convert(ctx context.Context, in Input, release string) (*Conv
 	if c.Source.IsTemplate() {
 		return nil, fmt.Errorf("%s is a template, and only plain YAML can be rewritten; \"c9s validate --for %s\" names what has to change", c.Source.Name, release)
 	}
+	if slices.ContainsFunc(c.Diags, func(d diag.Diagnostic) bool { return d.Code == topology.CodeTooLarge }) {
+		return nil, fmt.Errorf("%s is too large", c.Source.Name)
+	}
 	text, diags, err := convert.Rewrite(string(c.Source.Data), c.File, c.Kinds, release)
 	if err != nil {
 		return nil, err
@@ -43,7 +47,7 @@ func (c *Compiled) Convert(ctx context.Context, in Input, release string) (*Conv
 	}
 	out := &Converted{Text: text, Compiled: renewed, Diags: slices.Concat(diags, left(diags, renewed.Diags))}
 	if c.Lab == nil || HasErrors(c.Diags) {
-		return out, nil // nobody knows what the lab is
+		return out, nil // there is no lab to compare
 	}
 	before, err := c.meaning(ctx)
 	if err != nil {
