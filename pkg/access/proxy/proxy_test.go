@@ -25,7 +25,9 @@ func start(t *testing.T) (address string, plain, encrypted *httptest.Server) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(rw, "%s %s %s", r.Host, r.URL.Path, body)
 	})
-	plain, encrypted = httptest.NewServer(page), httptest.NewTLSServer(page)
+	plain, encrypted = httptest.NewServer(page), httptest.NewUnstartedServer(page)
+	encrypted.EnableHTTP2 = true
+	encrypted.StartTLS()
 	t.Cleanup(plain.Close)
 	t.Cleanup(encrypted.Close)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,6 +123,22 @@ func TestRefusals(t *testing.T) {
 	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("the proxy's own page: %s", resp.Status)
 	}
+}
+
+// HTTP/2 passes through CONNECT, as gRPC needs it.
+func TestHTTP2(t *testing.T) {
+	address, _, _ := start(t)
+	c := client("http://" + address)
+	c.Transport.(*http.Transport).ForceAttemptHTTP2 = true
+	resp, err := c.Get("https://R1/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, err := io.ReadAll(resp.Body); resp.ProtoMajor != 2 || string(got) != "R1 /a " || err != nil {
+		t.Errorf("%s: %q, %v", resp.Proto, got, err)
+	}
+	c.CloseIdleConnections()
 }
 
 // Many clients at a time.

@@ -319,6 +319,9 @@ func (l *lab) proxied(t *testing.T) {
 	}
 	group.Wait()
 	t.Logf("500 connections at once after %s", time.Since(began))
+	worker := l.status(t).node("h2").Worker
+	t.Logf("tunnels on worker %s: %s", worker, l.OnNode(t, worker, "sh", "-c",
+		"for p in $(pgrep -f 'c9s-sidecar dial'); do grep VmRSS /proc/$p/status; done; true"))
 }
 
 // datagrams exchanges UDP with a program of a node, across a replacement of its Pod.
