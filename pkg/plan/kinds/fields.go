@@ -129,6 +129,32 @@ type Startup struct {
 	Rewritten bool `yaml:"rewritten" json:"rewritten,omitempty"`
 }
 
+// Save is how the running configuration of a node is saved: a command in its first
+// container prints it, or writes it to a file there.
+type Save struct {
+	// Argv is the command, Input its standard input.
+	Argv  []string `yaml:"argv" json:"argv"`
+	Input string   `yaml:"input" json:"input,omitempty"`
+	// Fetch is the file in the container that has the configuration afterwards; without
+	// it, the output of the command is the configuration.
+	Fetch string `yaml:"fetch" json:"fetch,omitempty"`
+	// Strict is set for commands whose only sign of a failure is output on standard error.
+	Strict bool `yaml:"strict" json:"strict,omitempty"`
+	// Extension is that of the saved file, without the dot.
+	Extension string `yaml:"extension" json:"extension,omitempty"`
+	// Binary is set for a configuration that is not text.
+	Binary bool `yaml:"binary" json:"binary,omitempty"`
+	// Probe is a command that succeeds only in containers whose configuration can be
+	// saved; Without explains why the others have none.
+	Probe   []string `yaml:"probe" json:"probe,omitempty"`
+	Without string   `yaml:"without" json:"without,omitempty"`
+	// Target is where the saved file is mounted if the kind reads no startup-config.
+	Target string `yaml:"target" json:"target,omitempty"`
+}
+
+// Text reports whether the saved configuration is text.
+func (s *Save) Text() bool { return !s.Binary }
+
 // License says what becomes of license.
 type License struct {
 	// Policy is "required", "warn" or "".

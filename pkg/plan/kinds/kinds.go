@@ -65,6 +65,8 @@ type Kind struct {
 	StopSignal    string `yaml:"stopSignal" json:"stopSignal,omitempty"`
 	// Persist are paths in the node's folder with what the device saves.
 	Persist []string `yaml:"persist" json:"persist,omitempty"`
+	// Save is how the running configuration is saved, nil if it cannot be.
+	Save *Save `yaml:"save" json:"save,omitempty"`
 	// Decides are the parts of a plan that are taken from the catalogue whoever
 	// plans, since they depend on what only the device or the issued certificate
 	// can tell: "steps" (those of the kind), "startup" (the configuration of a node

@@ -119,12 +119,28 @@ func (k *Kind) section(b *strings.Builder) {
 	item("change of links", k.LinkApplyMode)
 	item("stops with", k.StopSignal)
 	item("keeps what is saved in", codes(k.Persist))
+	item("`c9s save`", k.saveText())
 	for _, m := range k.Missing {
 		item("**not supported**", m)
 	}
 	for _, d := range k.Differs {
 		item("differs from containerlab", d)
 	}
+}
+
+func (k *Kind) saveText() string {
+	s := k.Save
+	if s == nil {
+		return ""
+	}
+	text := code(strings.Join(s.Argv, " "))
+	if s.Fetch != "" {
+		text += ", then " + code(s.Fetch)
+	}
+	if s.Without != "" {
+		text += "; not if " + s.Without
+	}
+	return text
 }
 
 func (k *Kind) keyNames() string {

@@ -65,6 +65,20 @@ func (l *loader) validate(s *source, k *Kind, c *Catalogue) {
 		}
 		oneOf("ports", p.Protocol, "tcp", "udp")
 	}
+	if s := k.Save; s != nil {
+		if len(s.Argv) == 0 {
+			wrong("save", "the command argv is missing")
+		}
+		if s.Fetch != "" && !path.IsAbs(s.Fetch) || s.Target != "" && !path.IsAbs(s.Target) {
+			wrong("save", "fetch and target need absolute paths")
+		}
+		if (len(s.Probe) == 0) != (s.Without == "") {
+			wrong("save", "probe and without belong together")
+		}
+		if strings.ContainsAny(s.Extension, "/ ") || strings.HasPrefix(s.Extension, ".") {
+			wrong("save", "%q is not the extension of a file", s.Extension)
+		}
+	}
 	for i, step := range k.Steps {
 		if count(step.Run != nil, step.Wait != nil, step.Write != nil, step.CLI != nil) != 1 {
 			wrong("steps", "step %d needs one of run, wait, write and cli", i+1)

@@ -1,0 +1,271 @@
+//go:build !nocluster
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/internal/atomicfile"
+	"github.com/c9s-lab/c9s/internal/bounded"
+	"github.com/c9s-lab/c9s/internal/cli/show"
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/save"
+)
+
+// The states of a node in the table of save.
+const (
+	savedState       = "saved"
+	unchangedState   = "unchanged"
+	unsupportedState = "unsupported"
+	failedState      = "failed"
+)
+
+// savedNode is one row of the table.
+type savedNode struct {
+	Node  string `json:"node"`
+	Kind  string `json:"kind,omitempty"`
+	State string `json:"state"`
+	// File is where the configuration is saved, "" if it is not.
+	File   string `json:"file,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+type saveFlags struct {
+	nodeRef
+	dir      string
+	kindsDir string
+	history  bool
+	git      bool
+	timeout  time.Duration
+	output   string
+}
+
+func newSave(world IO) *cobra.Command {
+	f := &saveFlags{}
+	cmd := &cobra.Command{
+		Use:   "save [NODE...]",
+		Short: "Save the running configurations of nodes next to the topology",
+		Long: `Save gets the running configuration of each node in the way of its kind, and writes it to
+configs/NODE.EXTENSION next to the topology. A later deploy --saved starts the nodes with
+these files. Files are replaced only when a configuration has arrived in full; those that
+have not changed are left alone. The exit code is 1 if any node failed.`,
+		Example: `  c9s save
+  c9s save R1 R2 --history
+  c9s save --git
+  c9s destroy && c9s deploy --saved`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.output != "" && f.output != "json" {
+				return fmt.Errorf("--output %q: use json", f.output)
+			}
+			dir, err := f.folder()
+			if err != nil {
+				return err
+			}
+			return f.run(cmd.Context(), world, dir, args)
+		},
+	}
+	f.add(cmd, world, "t")
+	fs := cmd.Flags()
+	fs.StringVar(&f.dir, "dir", "", "folder of the saved configurations (default: configs next to the topology)")
+	fs.StringVar(&f.kindsDir, "kinds", "", "folder with your own kinds")
+	fs.BoolVar(&f.history, "history", false, "also write a copy with the time in its name to history/ in the folder")
+	fs.BoolVar(&f.git, "git", false, "commit the configurations that have changed to the Git repository of the folder")
+	fs.DurationVar(&f.timeout, "timeout", 2*time.Minute, "time limit for each node")
+	fs.StringVarP(&f.output, "output", "o", "", "json prints the table as JSON")
+	_ = cmd.MarkFlagDirname("dir")
+	_ = cmd.MarkFlagDirname("kinds")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// folder returns the folder of the saved configurations.
+func (f *saveFlags) folder() (string, error) {
+	if f.dir != "" {
+		return f.dir, nil
+	}
+	topo := f.topo
+	if topo == "" && f.lab == "" && topologyHere() {
+		topo = "."
+	}
+	info, err := os.Stat(topo)
+	switch {
+	case err != nil:
+		return "", errors.New("no topology here to save next to: name one with --topo, or a folder with --dir")
+	case info.IsDir():
+		return filepath.Join(topo, save.Folder), nil
+	}
+	return filepath.Join(filepath.Dir(topo), save.Folder), nil
+}
+
+func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []string) error {
+	catalogue := kinds.Builtin()
+	if f.kindsDir != "" {
+		own, diags := kinds.LoadDir(catalogue, f.kindsDir)
+		report(world, diags)
+		if own == nil || hasErrors(diags) {
+			return errFailed
+		}
+		catalogue = own
+	}
+	client, found, nodes, err := f.find(ctx, world)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		if nodes, err = cluster.Select(nodes, names); err != nil {
+			return fail(err)
+		}
+	}
+	rows := make([]savedNode, len(nodes))
+	bounded.Each(len(nodes), execAtOnce, func(i int) {
+		rows[i] = f.one(ctx, client, found, nodes[i], catalogue, dir)
+	})
+	if ctx.Err() != nil {
+		return exitCode(exitInterrupted)
+	}
+	if f.git {
+		if err := commitSaved(ctx, world, found.Name, dir, rows); err != nil {
+			return fail(err)
+		}
+	}
+	if err := f.print(world, rows); err != nil {
+		return fail(err)
+	}
+	if slices.ContainsFunc(rows, func(r savedNode) bool { return r.State == failedState }) {
+		return errFailed
+	}
+	return nil
+}
+
+// one saves one node.
+func (f *saveFlags) one(ctx context.Context, client *cluster.Client, found cluster.Found, n cluster.Node, catalogue *kinds.Catalogue, dir string) savedNode {
+	row := savedNode{Node: n.Name, Kind: n.Kind, State: failedState}
+	kind, ok := catalogue.Lookup(n.Kind)
+	switch {
+	case !ok:
+		row.State, row.Reason = unsupportedState, fmt.Sprintf("kind %q is not in the catalogue; name the folder of your own kinds with --kinds", n.Kind)
+		return row
+	case len(n.Containers) == 0:
+		row.State, row.Reason = unsupportedState, "it has no container"
+		return row
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	config, err := save.Config(ctx, kind, func(ctx context.Context, argv []string, in io.Reader, out, errOut io.Writer) (int, error) {
+		return execIn(ctx, client, found, n, argv, cluster.Streams{In: in, Out: out, Err: errOut})
+	})
+	if errors.Is(err, save.ErrUnsupported) {
+		row.State, row.Reason = unsupportedState, strings.TrimPrefix(err.Error(), save.ErrUnsupported.Error()+": ")
+		return row
+	}
+	if err == nil {
+		err = f.store(&row, kind, config, dir)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		row.Reason = fmt.Sprintf("no configuration within %s", f.timeout)
+	case err != nil:
+		row.Reason = strings.TrimPrefix(err.Error(), "node "+n.Name+": ")
+	}
+	return row
+}
+
+// store writes the configuration, and with --history a copy.
+func (f *saveFlags) store(row *savedNode, kind *kinds.Kind, config []byte, dir string) error {
+	file := save.Path(dir, row.Node, kind)
+	changed, err := save.Store(file, config)
+	if err != nil {
+		return err
+	}
+	row.File, row.State = file, unchangedState
+	if !changed {
+		return nil
+	}
+	row.State = savedState
+	if f.history {
+		stamp := time.Now().UTC().Format("20060102T150405Z")
+		copied := save.Path(filepath.Join(dir, "history"), row.Node+"-"+stamp, kind)
+		return atomicfile.Write(copied, config, 0o600, 0o755)
+	}
+	return nil
+}
+
+func (f *saveFlags) print(world IO, rows []savedNode) error {
+	if f.output == "json" {
+		return printJSON(world.Out, rows)
+	}
+	t := show.NewTable(tabwriter.NewWriter(world.Out, 0, 0, 2, ' ', 0))
+	t.Row("NODE", "KIND", "STATE", "FILE")
+	for _, r := range rows {
+		what := r.File
+		if r.Reason != "" {
+			what = r.Reason
+		}
+		t.Row(r.Node, r.Kind, r.State, what)
+	}
+	return t.Flush()
+}
+
+// someOf lists the first names and the number of the others.
+func someOf(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more nodes", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// commitSaved commits the files of the rows that have changed, and nothing else that is
+// staged.
+func commitSaved(ctx context.Context, world IO, labName, dir string, rows []savedNode) error {
+	var files, nodes []string
+	for _, r := range rows {
+		if r.File == "" {
+			continue
+		}
+		name, err := filepath.Rel(dir, r.File)
+		if err != nil {
+			return err
+		}
+		files = append(files, name)
+		if r.State == savedState {
+			nodes = append(nodes, r.Node)
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
+		}
+		return strings.TrimSpace(string(out)), nil
+	}
+	if _, err := git(append([]string{"add", "--"}, files...)...); err != nil {
+		return err
+	}
+	changed, err := git(append([]string{"diff", "--cached", "--name-only", "--"}, files...)...)
+	if err != nil || changed == "" {
+		return err
+	}
+	message := fmt.Sprintf("%s: save the configuration of %s", labName, someOf(nodes))
+	if _, err := git(append([]string{"commit", "-q", "-m", message, "--"}, files...)...); err != nil {
+		return err
+	}
+	fmt.Fprintf(world.Err, "committed: %s\n", show.Cell(message))
+	return nil
+}

@@ -1,0 +1,148 @@
+// Package save fetches the running configurations of nodes and stores them next to the
+// topology, where a later deploy finds them.
+package save
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/c9s-lab/c9s/internal/atomicfile"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+)
+
+// Folder is the folder of saved configurations next to the topology.
+const Folder = "configs"
+
+// MaxConfig is the maximum size of a configuration in bytes.
+const MaxConfig = 64 << 20
+
+// Exec runs a command in the container of one node, and returns its exit code. The error
+// is for a command that could not run.
+type Exec func(ctx context.Context, argv []string, in io.Reader, out, errOut io.Writer) (int, error)
+
+// ErrUnsupported is the error of a node that has no configuration to save.
+var ErrUnsupported = errors.New("unsupported")
+
+// Config returns the running configuration of a node, by the rule of its kind. The error
+// is ErrUnsupported, possibly wrapped, if the node has none.
+func Config(ctx context.Context, kind *kinds.Kind, exec Exec) ([]byte, error) {
+	rule := kind.Save
+	if rule == nil {
+		return nil, fmt.Errorf("%w: kind %s has no rule for saving", ErrUnsupported, kind.Name)
+	}
+	if len(rule.Probe) > 0 {
+		code, err := exec(ctx, rule.Probe, nil, io.Discard, io.Discard)
+		switch {
+		case err != nil:
+			return nil, err
+		case code != 0:
+			return nil, fmt.Errorf("%w: %s", ErrUnsupported, rule.Without)
+		}
+	}
+	out, err := run(ctx, exec, rule.Argv, rule.Input, rule.Strict)
+	if err != nil {
+		return nil, err
+	}
+	if rule.Fetch != "" {
+		if out, err = run(ctx, exec, []string{"cat", rule.Fetch}, "", false); err != nil {
+			return nil, err
+		}
+	}
+	if rule.Text() {
+		out = trimTerminal(out)
+	}
+	if len(bytes.TrimSpace(out)) == 0 {
+		return nil, errors.New("the configuration is empty")
+	}
+	return out, nil
+}
+
+// run runs a command and returns its output. With strict, any output on standard error is
+// an error.
+func run(ctx context.Context, exec Exec, argv []string, input string, strict bool) ([]byte, error) {
+	var in io.Reader
+	if input != "" {
+		in = strings.NewReader(input)
+	}
+	out, errOut := &limited{left: MaxConfig}, &limited{left: 64 << 10}
+	code, err := exec(ctx, argv, in, out, errOut)
+	said := strings.Join(strings.Fields(errOut.String()), " ")
+	switch {
+	case err != nil:
+		return nil, err
+	case out.exceeded:
+		return nil, fmt.Errorf("the configuration has more than %d bytes", MaxConfig)
+	case code != 0:
+		if said == "" {
+			said = strings.Join(strings.Fields(lastLines(out.String())), " ")
+		}
+		return nil, fmt.Errorf("%s failed with exit code %d%s", argv[0], code, after(said))
+	case strict && said != "":
+		return nil, fmt.Errorf("%s reported an error%s", argv[0], after(said))
+	}
+	return out.Bytes(), nil
+}
+
+func after(said string) string {
+	if said == "" {
+		return ""
+	}
+	return ": " + said
+}
+
+// lastLines returns the end of a text, for messages.
+func lastLines(text string) string {
+	const most = 300
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[len(text)-most:], "")
+}
+
+// trimTerminal removes what a terminal adds to the end of lines.
+func trimTerminal(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
+
+// limited is a buffer that ignores what is written beyond its limit.
+type limited struct {
+	bytes.Buffer
+	left     int
+	exceeded bool
+}
+
+func (b *limited) Write(p []byte) (int, error) {
+	keep := min(len(p), b.left)
+	b.left -= keep
+	b.exceeded = b.exceeded || keep < len(p)
+	b.Buffer.Write(p[:keep])
+	return len(p), nil
+}
+
+// Path returns the file in which the configuration of a node is saved.
+func Path(dir, node string, kind *kinds.Kind) string {
+	name := node
+	if ext := kind.Save.Extension; ext != "" {
+		name += "." + ext
+	}
+	return filepath.Join(dir, name)
+}
+
+// Store writes a configuration, and reports whether it differs from the saved one. The
+// file is replaced in one step and can be read only by its owner: configurations contain
+// passwords.
+func Store(file string, config []byte) (changed bool, err error) {
+	old, err := os.ReadFile(file)
+	switch {
+	case err == nil && bytes.Equal(old, config):
+		return false, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	}
+	return true, atomicfile.Write(file, config, 0o600, 0o755)
+}
