@@ -263,7 +263,8 @@ func (p *Peers) point(pod string, peer *peer, remote netip.Addr) error {
 		if err := p.nl.NeighDel(p.forwarding(pod, peer.remote)); err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("forwarding entry of %s: %w", pod, err)
 		}
-		peer.remote = netip.Addr{}
+		// It was in use until now: report it as lost, even if nothing asks for it again.
+		peer.remote, peer.asked = netip.Addr{}, time.Now()
 	}
 	if !remote.IsValid() {
 		return p.forgetNeighbours(peer)

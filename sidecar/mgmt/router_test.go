@@ -3,17 +3,20 @@ package mgmt
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire"
 	"github.com/c9s-lab/c9s/sidecar/link"
 	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
@@ -298,5 +301,66 @@ func TestMesh(t *testing.T) {
 	}
 	if m := MAC("r1"); m[0]&1 != 0 || m[0]&2 == 0 || m.String() == MAC("r2").String() {
 		t.Errorf("MAC %s", m)
+	}
+}
+
+// sessions are those of a test: the addresses of the Pods that are alive.
+type sessions struct{ addrs map[string]netip.Addr }
+
+func (s *sessions) Keep(map[string]bool)   {}
+func (s *sessions) SetLab(map[string]bool) {}
+
+func (s *sessions) Peers() []wire.Peer {
+	var out []wire.Peer
+	for pod, a := range s.addrs {
+		out = append(out, wire.Peer{Pod: pod, Addr: a})
+	}
+	return out
+}
+
+// TestLostPeerIsReported: a peer that was in use when it was lost stays in the list, without
+// an address, until it has not been asked for in the time that a forwarding entry lives.
+func TestLostPeerIsReported(t *testing.T) {
+	p := newTestPod(t)
+	p.interfaces(UnderlayName)
+	pod, other, mgmt := netip.MustParseAddr("10.1.0.5"), netip.MustParseAddr("10.1.0.6"), netip.MustParseAddr("172.20.20.3")
+	err := p.own.Do(func() error {
+		snap, err := link.Read(p.nlOwn)
+		if err != nil {
+			return err
+		}
+		mesh, err := NewMesh(p.nlOwn, "ns/lab", "r1", pod).Ensure(snap, snap.ByName(UnderlayName))
+		if err != nil {
+			return err
+		}
+		peers := NewPeers(p.nlOwn, "ns/lab", "r1", pod, slog.New(slog.DiscardHandler))
+		defer peers.Close()
+		if err := peers.Watch(mesh); err != nil {
+			return err
+		}
+		peers.SetDirectory(map[netip.Addr]string{mgmt: "r2"})
+		peers.SetSessions(&sessions{map[string]netip.Addr{"r2": other}})
+		peers.ask(mgmt)
+		if got := fmt.Sprint(peers.Entries()); got != "[{r2 10.1.0.6 0s}]" {
+			t.Errorf("a peer in use: %s", got)
+		}
+		peers.active["r2"].asked = time.Now().Add(-2 * fdbAge)
+		peers.SetSessions(&sessions{})
+		peers.Apply()
+		for _, want := range []string{"[{r2 invalid IP 0s}]", "[]"} {
+			if err := peers.Expire(); err != nil {
+				return err
+			}
+			if got := fmt.Sprint(peers.Entries()); got != want {
+				t.Errorf("a lost peer: %s, want %s", got, want)
+			}
+			if lost := peers.active["r2"]; lost != nil {
+				lost.asked = time.Now().Add(-2 * fdbAge)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

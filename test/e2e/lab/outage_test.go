@@ -104,7 +104,7 @@ func partition(t *testing.T, l *lab) {
 	meshLost := func(lost bool) {
 		t.Helper()
 		testcluster.Eventually(t, patience, "the management network to be cut, and whole again", func() error {
-			s, err := l.tryStatus(t)
+			s, err := l.tryStatus(t, "--fresh") // the controller may be on the other side
 			if n := s.node(from.Name); err == nil && slices.Contains(n.MeshLost, to.Pod) != lost {
 				err = fmt.Errorf("%s has lost %v of %d peers", n.Name, n.MeshLost, n.MeshPeers)
 			}
@@ -112,7 +112,7 @@ func partition(t *testing.T, l *lab) {
 		})
 	}
 	meshLost(true)
-	if wide, err := l.output(t, append(l.args("status"), "-o", "wide")...); err != nil || !strings.Contains(string(wide), "MESH") {
+	if wide, err := l.output(t, append(l.args("status"), "--fresh", "-o", "wide")...); err != nil || !strings.Contains(string(wide), "MESH") {
 		t.Errorf("status -o wide: %v\n%s", err, wide)
 	} else {
 		t.Logf("during the partition:\n%s", wide)
