@@ -31,6 +31,7 @@ type topoFlags struct {
 	verbose      bool
 	trust        bool
 	env          []string
+	saved        bool
 }
 
 func (f *topoFlags) add(cmd *cobra.Command) {
@@ -96,6 +97,7 @@ func (f *topoFlags) input(world IO, ref string, o pipeline.Input) (pipeline.Inpu
 	mapFiles, err := parsePairs("map-file", f.mapFiles)
 	o.Ref, o.Stdin, o.Env, o.PassEnv, o.Trust = ref, world.In, world.Env, f.env, f.trust
 	o.VarsFiles, o.KindsDir, o.Policy, o.MapFiles, o.AllowMissing = f.vars, f.kindsDir, f.policy, mapFiles, f.allowMissing
+	o.Saved = f.saved
 	return o, err
 }
 

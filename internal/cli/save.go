@@ -105,9 +105,9 @@ func (f *saveFlags) folder() (string, error) {
 	case err != nil:
 		return "", errors.New("no topology here to save next to: name one with --topo, or a folder with --dir")
 	case info.IsDir():
-		return filepath.Join(topo, save.Folder), nil
+		return filepath.Join(topo, kinds.SavedFolder), nil
 	}
-	return filepath.Join(filepath.Dir(topo), save.Folder), nil
+	return filepath.Join(filepath.Dir(topo), kinds.SavedFolder), nil
 }
 
 func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []string) error {
@@ -127,6 +127,15 @@ func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []strin
 	if len(names) > 0 {
 		if nodes, err = cluster.Select(nodes, names); err != nil {
 			return fail(err)
+		}
+	}
+	directory, err := client.Directory(ctx, found)
+	if err != nil {
+		return fail(err)
+	}
+	for _, d := range directory.Nodes { // a Deployment has the kind of its first node only
+		if i := slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.Name == d.Name }); i >= 0 && d.Kind != "" {
+			nodes[i].Kind = d.Kind
 		}
 	}
 	rows := make([]savedNode, len(nodes))
@@ -185,7 +194,7 @@ func (f *saveFlags) one(ctx context.Context, client *cluster.Client, found clust
 
 // store writes the configuration, and with --history a copy.
 func (f *saveFlags) store(row *savedNode, kind *kinds.Kind, config []byte, dir string) error {
-	file := save.Path(dir, row.Node, kind)
+	file := filepath.Join(dir, kind.Save.File(row.Node))
 	changed, err := save.Store(file, config)
 	if err != nil {
 		return err
@@ -197,7 +206,7 @@ func (f *saveFlags) store(row *savedNode, kind *kinds.Kind, config []byte, dir s
 	row.State = savedState
 	if f.history {
 		stamp := time.Now().UTC().Format("20060102T150405Z")
-		copied := save.Path(filepath.Join(dir, "history"), row.Node+"-"+stamp, kind)
+		copied := filepath.Join(dir, "history", kind.Save.File(row.Node+"-"+stamp))
 		return atomicfile.Write(copied, config, 0o600, 0o755)
 	}
 	return nil
@@ -231,18 +240,12 @@ func someOf(names []string) string {
 // commitSaved commits the files of the rows that have changed, and nothing else that is
 // staged.
 func commitSaved(ctx context.Context, world IO, labName, dir string, rows []savedNode) error {
-	var files, nodes []string
+	var files []string
+	nodes := map[string]string{} // by their files
 	for _, r := range rows {
-		if r.File == "" {
-			continue
-		}
-		name, err := filepath.Rel(dir, r.File)
-		if err != nil {
-			return err
-		}
-		files = append(files, name)
-		if r.State == savedState {
-			nodes = append(nodes, r.Node)
+		if r.File != "" {
+			name := filepath.Base(r.File)
+			files, nodes[name] = append(files, name), r.Node
 		}
 	}
 	if len(files) == 0 {
@@ -262,7 +265,11 @@ func commitSaved(ctx context.Context, world IO, labName, dir string, rows []save
 	if err != nil || changed == "" {
 		return err
 	}
-	message := fmt.Sprintf("%s: save the configuration of %s", labName, someOf(nodes))
+	var names []string
+	for file := range strings.Lines(changed) {
+		names = append(names, nodes[filepath.Base(strings.TrimSpace(file))])
+	}
+	message := fmt.Sprintf("%s: save the configuration of %s", labName, someOf(names))
 	if _, err := git(append([]string{"commit", "-q", "-m", message, "--"}, files...)...); err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ var (
 	CodeMgmtGrown = declare("mgmt-subnet-grown", "the lab is larger than the default management subnet",
 		"172.20.20.0/24 has room for 253 nodes. The lab has more, and the file sets no subnet.",
 		"None needed. To choose another subnet, set mgmt.ipv4-subnet.")
+	CodeSaved = declare("saved-configurations", "nodes have configurations that c9s save wrote",
+		"The folder configs next to the topology has files of nodes. They are used only with --saved.",
+		"None needed. Use --saved to start the nodes with them, or delete the files.")
 	CodeMgmtNetwork = declare("mgmt-network", "a Pod cannot have the management network",
 		"A Pod has one management interface, so that a lab has one management network.",
 		"Keep one network under mgmt, and connect nodes to others by links to a bridge.")

@@ -43,6 +43,8 @@ type Options struct {
 	Previous *lab.Allocations
 	// Recycle releases the values of removed owners.
 	Recycle bool
+	// Saved starts nodes with the configurations that c9s save wrote next to the topology.
+	Saved bool
 	// For is the release of containerlab (one of Releases) that must accept the topology
 	// too; "" for none in particular.
 	For string
@@ -97,7 +99,9 @@ type compiler struct {
 	order []*node // as in the file
 	// unsetTold are the environment variables that were reported as not set.
 	unsetTold map[string]bool
-	keys      keyWarned
+	// saved are the saved configurations next to the topology, relative to it.
+	saved []string
+	keys  keyWarned
 	// hostPorts are the places of ports with a host side.
 	hostPorts []diag.Pos
 }
@@ -148,6 +152,7 @@ func (c *compiler) run() {
 	c.allocate()
 	c.shareSecrets()
 	c.files.checkMapFiles()
+	c.reportSaved()
 	c.finish()
 	if c.o.Policy != nil {
 		c.o.Policy.Apply(c.lab, c.diags)

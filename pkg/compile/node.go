@@ -140,6 +140,7 @@ func (c *compiler) compileNode(n *node) {
 	c.compileRestart(n)
 	c.compileMounts(n)
 	c.compileConfigFiles(n)
+	c.compileSaved(n)
 	c.compileMgmtAddresses(n)
 	c.compilePorts(n)
 	c.compileExec(n)

@@ -239,6 +239,9 @@ type Config struct {
 	Name string `json:"name"`
 	// Partial reports whether Name contains ".partial" (inline configs always do).
 	Partial bool `json:"partial,omitempty"`
+	// Verbatim is set for a configuration that c9s save wrote: it is neither a template nor
+	// are its variables expanded.
+	Verbatim bool `json:"verbatim,omitempty"`
 	// Env holds those variables of the caller's environment that the text refers
 	// to. Kinds that expand variables expand these and no others.
 	Env map[string]string `json:"env,omitempty"`

@@ -56,6 +56,8 @@ type Input struct {
 	// Previous are the allocations to retain. Recycle releases those of removed nodes.
 	Previous *lab.Allocations
 	Recycle  bool
+	// Saved starts nodes with their saved configurations.
+	Saved bool
 	// For is the release of containerlab that must accept the topology, "" for none in
 	// particular.
 	For string
@@ -125,7 +127,7 @@ func (in Input) options(c *Compiled, env []string, pol *policy.Policy) compile.O
 	src := c.Source
 	home, _ := os.UserHomeDir()
 	o := compile.Options{
-		Namespace: in.Namespace, Previous: in.Previous, Recycle: in.Recycle,
+		Namespace: in.Namespace, Previous: in.Previous, Recycle: in.Recycle, Saved: in.Saved,
 		Kinds: c.Kinds, Env: env, Home: home, MapFiles: in.MapFiles, AllowMissing: in.AllowMissing, For: in.For,
 		Reach: src.Reach, Fetch: fetch.HTTP, GitHead: fetch.Head,
 	}

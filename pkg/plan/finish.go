@@ -48,9 +48,12 @@ func (f *finished) Plan(ctx context.Context, l *lab.Lab, n *lab.Node) (*Plan, er
 	return p, nil
 }
 
-// newer reports whether the node uses features of a containerlab release later than that
-// of the hooks. Only the catalogue can plan such a node.
+// newer reports whether the node uses features that the hooks do not have: those of a later
+// containerlab release, and saved configurations. Only the catalogue can plan such a node.
 func (d *draft) newer() bool {
+	if c := d.node.StartupConfig; c != nil && c.Verbatim {
+		return true
+	}
 	return d.kind.Since != "" || len(d.node.Keys) > 0 || d.templatePartial || d.kind.Newer != "" && d.holds(d.kind.Newer)
 }
 

@@ -166,7 +166,7 @@ func (d *draft) userStartup(target string) (File, bool) {
 		}
 		d.data.PartialCfg = text
 		text = string(d.baseConfig())
-	case rule.Raw:
+	case rule.Raw || cfg.Verbatim:
 	default:
 		var ok bool
 		if text, ok = d.render(text); !ok {
@@ -206,6 +206,9 @@ func (d *draft) configData() any {
 // render expands variables in a startup-config, from the environment that compile recorded,
 // and executes it as a template.
 func (d *draft) render(text string) (string, bool) {
+	if d.node.StartupConfig.Verbatim {
+		return text, true
+	}
 	if d.kind.Startup.Data != "ios" && strings.Contains(text, "$") {
 		d.leftOver(text)
 		expanded, err := expandEnv(text, d.node.StartupConfig.Env)

@@ -10,18 +10,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
-// Folder is the folder of saved configurations next to the topology.
-const Folder = "configs"
-
-// MaxConfig is the maximum size of a configuration in bytes.
-const MaxConfig = 64 << 20
+// maxConfig is the maximum size of a configuration in bytes.
+var maxConfig = 64 << 20
 
 // Exec runs a command in the container of one node, and returns its exit code. The error
 // is for a command that could not run.
@@ -71,23 +67,23 @@ func run(ctx context.Context, exec Exec, argv []string, input string, strict boo
 	if input != "" {
 		in = strings.NewReader(input)
 	}
-	out, errOut := &limited{left: MaxConfig}, &limited{left: 64 << 10}
+	out, errOut := &limited{left: maxConfig}, &limited{left: 64 << 10}
 	code, err := exec(ctx, argv, in, out, errOut)
-	said := strings.Join(strings.Fields(errOut.String()), " ")
+	said := strings.Join(strings.Fields(errOut.text.String()), " ")
 	switch {
 	case err != nil:
 		return nil, err
 	case out.exceeded:
-		return nil, fmt.Errorf("the configuration has more than %d bytes", MaxConfig)
+		return nil, fmt.Errorf("the configuration has more than %d bytes", maxConfig)
 	case code != 0:
 		if said == "" {
-			said = strings.Join(strings.Fields(lastLines(out.String())), " ")
+			said = strings.Join(strings.Fields(lastLines(out.text.String())), " ")
 		}
 		return nil, fmt.Errorf("%s failed with exit code %d%s", argv[0], code, after(said))
 	case strict && said != "":
 		return nil, fmt.Errorf("%s reported an error%s", argv[0], after(said))
 	}
-	return out.Bytes(), nil
+	return out.text.Bytes(), nil
 }
 
 func after(said string) string {
@@ -111,7 +107,7 @@ func trimTerminal(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r
 
 // limited is a buffer that ignores what is written beyond its limit.
 type limited struct {
-	bytes.Buffer
+	text     bytes.Buffer
 	left     int
 	exceeded bool
 }
@@ -120,17 +116,8 @@ func (b *limited) Write(p []byte) (int, error) {
 	keep := min(len(p), b.left)
 	b.left -= keep
 	b.exceeded = b.exceeded || keep < len(p)
-	b.Buffer.Write(p[:keep])
+	b.text.Write(p[:keep])
 	return len(p), nil
-}
-
-// Path returns the file in which the configuration of a node is saved.
-func Path(dir, node string, kind *kinds.Kind) string {
-	name := node
-	if ext := kind.Save.Extension; ext != "" {
-		name += "." + ext
-	}
-	return filepath.Join(dir, name)
 }
 
 // Store writes a configuration, and reports whether it differs from the saved one. The

@@ -152,6 +152,17 @@ type Save struct {
 	Target string `yaml:"target" json:"target,omitempty"`
 }
 
+// SavedFolder is the folder of saved configurations next to the topology.
+const SavedFolder = "configs"
+
+// File returns the name of the file with the saved configuration of a node.
+func (s *Save) File(node string) string {
+	if s.Extension == "" {
+		return node
+	}
+	return node + "." + s.Extension
+}
+
 // Text reports whether the saved configuration is text.
 func (s *Save) Text() bool { return !s.Binary }
 

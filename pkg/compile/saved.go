@@ -1,0 +1,65 @@
+package compile
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+)
+
+// compileSaved uses the saved configuration of a node, if there is one and Options.Saved is
+// set: instead of its startup-config, or as a file that is mounted where the device reads
+// it.
+func (c *compiler) compileSaved(n *node) {
+	if n.kind == nil || n.kind.Save == nil || c.f.Dir == "" {
+		return
+	}
+	rule := n.kind.Save
+	written := filepath.Join(kinds.SavedFolder, rule.File(n.Name))
+	if !n.kind.ReadsStartup() && rule.Target == "" {
+		return
+	}
+	if info, err := c.o.Reach.Stat(filepath.Join(c.f.Dir, written)); err != nil || info.IsDir() {
+		return
+	}
+	c.saved = append(c.saved, filepath.ToSlash(written))
+	if !c.o.Saved {
+		return
+	}
+	ref, ok := c.files.file(written, n.Pos, "saved configuration")
+	if !ok {
+		return
+	}
+	if n.kind.ReadsStartup() {
+		n.StartupConfig = &lab.Config{File: ref, Name: filepath.Base(written), Verbatim: true}
+		return
+	}
+	n.Mounts = slices.DeleteFunc(n.Mounts, func(m lab.Mount) bool { return m.Target == rule.Target })
+	n.Mounts = append(n.Mounts, lab.Mount{Target: rule.Target, Pos: n.Pos, File: &ref})
+	slices.SortFunc(n.Mounts, func(a, b lab.Mount) int { return strings.Compare(a.Target, b.Target) })
+}
+
+// reportSaved reports which saved configurations are used, or could be.
+func (c *compiler) reportSaved() {
+	const most = 5
+	names := c.saved
+	if len(names) == 0 {
+		return
+	}
+	text := strings.Join(names, ", ")
+	if len(names) > most {
+		text = fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	d := diag.Diagnostic{Code: CodeSaved, Severity: diag.Note, Pos: diag.Pos{File: c.f.Path}}
+	if c.o.Saved {
+		d.Message = "saved configurations are used: " + text
+	} else {
+		d.Message = "saved configurations are not used: " + text
+		d.Hint = "start with them by --saved"
+	}
+	c.diags.Add(d)
+}
