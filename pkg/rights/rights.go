@@ -31,16 +31,17 @@ const (
 	Deploy   = "deploy"
 	Redeploy = "redeploy" // deploy of a lab that exists: it prunes and restarts
 	Status   = "status"   // and labs, inspect, graph
-	Exec     = "exec"     // and shell, save
-	SSH      = "ssh"      // and all others that connect to nodes: dial, forward, proxy, ...
-	Console  = "console"  // of a node that is no virtual machine
+	Exec     = "exec"     // and shell
+	Save     = "save"
+	SSH      = "ssh"     // and all others that connect to nodes: dial, forward, proxy, ...
+	Console  = "console" // of a node that is no virtual machine
 	Logs     = "logs"
 	Restart  = "restart" // and stop, start
 	Destroy  = "destroy"
 )
 
 // Commands are all commands that need rights, in the order of the documentation.
-var Commands = []string{Deploy, Redeploy, Status, Exec, SSH, Console, Logs, Restart, Destroy}
+var Commands = []string{Deploy, Redeploy, Status, Exec, Save, SSH, Console, Logs, Restart, Destroy}
 
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
@@ -103,7 +104,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Deploy, pods, "", "list", "watch")
 	add(Deploy, deployments, "", "list", "watch")
 	add(Redeploy, pods, "", "deletecollection")
-	for _, command := range []string{Status, Exec, SSH, Console, Logs, Restart} { // they find the lab and its nodes
+	for _, command := range []string{Status, Exec, Save, SSH, Console, Logs, Restart} { // they find the lab and its nodes
 		add(command, configMaps, "", "list")
 		add(command, deployments, "", "list")
 		add(command, pods, "", "list")
@@ -114,6 +115,9 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Status, pods, "proxy", "get")
 	add(Exec, pods, "", "get")
 	add(Exec, pods, "exec", "create")
+	add(Save, configMaps, "", "get")
+	add(Save, pods, "", "get")
+	add(Save, pods, "exec", "create")
 	add(SSH, configMaps, "", "get")
 	add(SSH, pods, "exec", "create")
 	add(Console, pods, "attach", "create")

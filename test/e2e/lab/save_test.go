@@ -6,11 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // saved is a row of c9s save -o json.
@@ -59,8 +58,8 @@ topology:
 		if err != nil || json.Unmarshal(out, &got) != nil {
 			t.Fatalf("c9s save: %v\n%s", err, out)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("c9s save %s: -want +got\n%s", strings.Join(args, " "), diff)
+		if !slices.Equal(got, want) {
+			t.Errorf("c9s save %s: %+v, want %+v", strings.Join(args, " "), got, want)
 		}
 	}
 	// What looks like a template or a variable is part of the configuration.
