@@ -1,5 +1,5 @@
 // Command c9s-sidecar is what c9s has in a Pod: it writes files before the
-// devices start (prepare), makes and keeps the Pod's network (wire), runs a
+// devices start, makes and keeps the Pod's network (wire), runs a
 // node's commands in the device's container (exec), opens connections to the node for
 // its users (dial), and prints the state (status). For c9s doctor it tries what the
 // kernel can do (probe).
@@ -12,10 +12,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
@@ -32,8 +34,9 @@ var Version = "dev"
 
 // usage is in one place, since it is short.
 const usage = `Usage:
+  c9s-sidecar wire                     write the Pod's files, then build and maintain its network:
+                                       run prepare, and supervise podnet
   c9s-sidecar prepare                  write the Pod's files as listed in its manifest
-  c9s-sidecar wire                     build and maintain the Pod's network: supervise podnet
   c9s-sidecar podnet                   the child of wire, in its own network namespace
   c9s-sidecar exec run [--steps FILE]  run a node's commands in its container
   c9s-sidecar exec hold                hold the sidecar's network namespace from a device's container
@@ -82,6 +85,9 @@ func run(ctx context.Context, args []string) error {
 		if len(args) > 0 {
 			return errUsage
 		}
+		if err := prepare.Confine(); err != nil {
+			return err
+		}
 		return prepare.Run(prepare.Paths{})
 	case "exec":
 		return runExec(ctx, args)
@@ -125,10 +131,26 @@ func runWire(ctx context.Context) error {
 	}
 	err = hold.Supervise(ctx, hold.Options{
 		PodIPs: config.PodIPs, StateDir: contract.StateDir, Dir: podnet.StateFolder(contract.StateDir),
+		LayOut:  layOut,
 		Command: []string{"/proc/self/exe", "podnet"},
 	})
-	if errors.Is(err, hold.ErrLost) {
+	switch {
+	case errors.Is(err, hold.ErrLost):
 		err = errors.Join(err, hold.GiveUp(contract.StateDir))
+	case errors.Is(err, hold.ErrLayOut):
+		hold.LastWords(contract.FilesMessage + ": " + strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	return err
+}
+
+// layOut lays out the Pod's files in a process of its own, which gives up this one's
+// privileges first.
+func layOut() error {
+	cmd := exec.Command("/proc/self/exe", "prepare")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.CombinedOutput()
+	if text := strings.TrimSpace(string(out)); err != nil && text != "" {
+		return errors.New(strings.TrimPrefix(text, "c9s-sidecar: "))
 	}
 	return err
 }

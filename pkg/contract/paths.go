@@ -14,26 +14,28 @@ const (
 	HostProc = "/host/proc"
 )
 
-// Paths in the prepare and wire containers.
+// Paths in the wire container, and in the prepare container of a Pod that has no wire.
 const (
-	// PlanDir is the folder of the ConfigMap with ManifestFile (both).
+	// PlanDir is the folder of the ConfigMap with ManifestFile.
 	PlanDir = "/etc/c9s/plan"
-	// FilesDir holds the chunks of all staged files, one per file (prepare).
-	// Entry.Chunks are paths below it.
+	// FilesDir holds the chunks of all staged files, one per file. Entry.Chunks are
+	// paths below it.
 	FilesDir = "/etc/c9s/files"
-	// NodesDir has one folder per node, named by the node's ID. Prepare fills it,
-	// and the device mounts parts of it (prepare).
+	// NodesDir has one folder per node, named by the node's ID. Package prepare fills
+	// it, and the device mounts parts of it.
 	NodesDir = "/nodes"
-	// VolumesDir has one folder per named volume if the Pod has a claim (prepare).
+	// VolumesDir has one folder per named volume if the Pod has a claim.
 	// Manifest.Volumes are below it.
 	VolumesDir = "/volumes"
-	// StateDir is an empty folder that lives as long as the Pod (both).
+	// StateDir is an empty folder that lives as long as the Pod.
 	StateDir = "/run/c9s"
 	// StateLimit is the most that StateDir may hold, in bytes. The kubelet evicts a
 	// Pod that goes over it. A sidecar whose network namespace is lost does so on
 	// purpose, with LostMessage for its last words.
 	StateLimit  = 512 << 20
 	LostMessage = "c9s: the sidecar's network namespace is lost"
+	// FilesMessage begins the last words of a sidecar that cannot lay out the devices' files.
+	FilesMessage = "c9s: the files cannot be laid out"
 	// WireContainer is the sidecar's container, SidecarProgram its program there.
 	WireContainer  = "wire"
 	SidecarProgram = "/c9s-sidecar"

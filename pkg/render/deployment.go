@@ -125,11 +125,11 @@ func (b *deploymentBuilder) podSpec() corev1.PodSpec {
 	b.schedule(&spec)
 	b.namespaces(&spec)
 	b.helperVolumes()
-	if !b.staged.empty {
+	switch {
+	case !b.pod.hostNetwork:
+		spec.InitContainers = []corev1.Container{b.wireContainer()}
+	case !b.staged.empty:
 		spec.InitContainers = []corev1.Container{b.prepareContainer()}
-	}
-	if !b.pod.hostNetwork {
-		spec.InitContainers = append(spec.InitContainers, b.wireContainer())
 	}
 	for _, m := range b.pod.members {
 		for i, name := range m.containers {

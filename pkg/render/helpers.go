@@ -29,12 +29,14 @@ const (
 	waitSeconds    = 86_400
 )
 
-// prepareContainer lays the files out. It may change owners and modes, nothing
-// else: no privilege, no network use, a read-only root.
-func (b *deploymentBuilder) prepareContainer() corev1.Container {
+// fileMounts are what files are laid out from and to.
+func (b *deploymentBuilder) fileMounts() []corev1.VolumeMount {
 	mounts := []corev1.VolumeMount{
 		{Name: volumePlan, MountPath: contract.PlanDir, ReadOnly: true},
 		{Name: volumeState, MountPath: contract.StateDir},
+	}
+	if b.staged.empty {
+		return mounts
 	}
 	if len(b.staged.files) > 0 {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeFiles, MountPath: contract.FilesDir, ReadOnly: true})
@@ -45,11 +47,18 @@ func (b *deploymentBuilder) prepareContainer() corev1.Container {
 	if len(b.pod.claimFolders()) > 0 {
 		mounts = append(mounts, folder{b.dataVolume(), claimVolumes}.mount(contract.VolumesDir, "", false))
 	}
+	return mounts
+}
+
+// prepareContainer lays out the files of a Pod without a wire, which is in the worker's
+// network namespace. It may change owners and modes, nothing else: no privilege, no
+// network use, a read-only root.
+func (b *deploymentBuilder) prepareContainer() corev1.Container {
 	return corev1.Container{
 		Name:         prepareName,
 		Image:        b.index.image,
 		Command:      []string{sidecarBinary, "prepare"},
-		VolumeMounts: mounts,
+		VolumeMounts: b.fileMounts(),
 		Resources:    smallRequests("10m", "16Mi"),
 		SecurityContext: &corev1.SecurityContext{
 			RunAsUser:                new(int64(0)),
@@ -66,15 +75,13 @@ func (b *deploymentBuilder) prepareContainer() corev1.Container {
 }
 
 // wireContainer is the sidecar: an init container that continues running. Its
-// startup probe holds the devices back until the interfaces are there.
+// startup probe holds the devices back until their files and interfaces are there.
 func (b *deploymentBuilder) wireContainer() corev1.Container {
-	mounts := []corev1.VolumeMount{
-		{Name: volumePlan, MountPath: contract.PlanDir, ReadOnly: true},
-		{Name: volumeLinks, MountPath: contract.LinksDir, ReadOnly: true},
-		{Name: volumeDirectory, MountPath: contract.DirectoryDir, ReadOnly: true},
-		{Name: volumeWireKey, MountPath: path.Dir(contract.WireKeyFile), ReadOnly: true},
-		{Name: volumeState, MountPath: contract.StateDir},
-	}
+	mounts := append(b.fileMounts(),
+		corev1.VolumeMount{Name: volumeLinks, MountPath: contract.LinksDir, ReadOnly: true},
+		corev1.VolumeMount{Name: volumeDirectory, MountPath: contract.DirectoryDir, ReadOnly: true},
+		corev1.VolumeMount{Name: volumeWireKey, MountPath: path.Dir(contract.WireKeyFile), ReadOnly: true},
+	)
 	if b.pod.needsHostProc(b.index.lab) {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeHostProc, MountPath: contract.HostProc})
 	}

@@ -1,6 +1,10 @@
 package status
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
+)
 
 const noImage = "its image cannot be pulled"
 
@@ -72,7 +76,7 @@ func (p Progress) Cause() string {
 	switch {
 	case ownImage[p.Container] && text == noImage:
 		text = "the c9s image cannot be pulled; --image names another, c9s image push brings one into a registry"
-	case p.Container == PrepareContainer && p.ended():
+	case p.ended() && (p.Container == PrepareContainer || strings.Contains(p.Message, contract.FilesMessage)):
 		text = "its files cannot be laid out"
 	case p.Container == WireContainer && p.ended():
 		text = "its sidecar ends"

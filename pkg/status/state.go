@@ -23,8 +23,8 @@ const (
 	StateStopped     State = "stopped"     // scaled to zero
 	StatePending     State = "pending"     // no Pod yet, or one without a worker
 	StatePulling     State = "pulling"     // scheduled; images are being pulled
-	StatePreparing   State = "preparing"   // its Pod is being set up, or files are being written
-	StateWiring      State = "wiring"      // interfaces are being created, or the node is waiting for others
+	StatePreparing   State = "preparing"   // its Pod is being set up
+	StateWiring      State = "wiring"      // files are being written, interfaces created, or the node is waiting for others
 	StateStarting    State = "starting"    // the device's image is being pulled or its container created
 	StateBooting     State = "booting"     // the device is running but not ready
 	StateReady       State = "ready"       // the device and its wires are ready
@@ -50,7 +50,8 @@ type Progress struct {
 	LastExit time.Time
 }
 
-// Names of c9s' own containers in a Pod.
+// Names of c9s' own containers in a Pod. Pods in the worker's network namespace have the
+// first, all others the second; Pods of earlier versions have both.
 const (
 	PrepareContainer = "prepare"
 	WireContainer    = contract.WireContainer
@@ -280,8 +281,8 @@ func (p *Progress) trouble(s corev1.ContainerStatus) bool {
 	}
 	if t := s.State.Terminated; t != nil && (t.ExitCode != 0 || s.Name != PrepareContainer) {
 		p.State, p.Reason, p.Message, p.Container = StateFailed, t.Reason, ended(t), s.Name
-		// The kubelet retries, but files that prepare rejects stay wrong.
-		p.Certain = s.Name == PrepareContainer
+		// The kubelet retries, but files that are rejected stay wrong.
+		p.Certain = s.Name == PrepareContainer || strings.Contains(t.Message, contract.FilesMessage)
 		// The kubelet may take long to report the back-off itself.
 		if s.RestartCount >= crashes && t.FinishedAt.Sub(t.StartedAt.Time) < shortRun {
 			p.Reason, p.Certain = crashLoop, true

@@ -1,8 +1,11 @@
 package hold
 
 import (
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -32,5 +35,36 @@ func TestResident(t *testing.T) {
 	}
 	if n := resident(1 << 30); n != 0 {
 		t.Errorf("no process takes %d bytes", n)
+	}
+}
+
+// TestLayOutOnce: the files are laid out once in a sandbox, again after a failure, and again
+// in another sandbox.
+func TestLayOutOnce(t *testing.T) {
+	times, fails := 0, true
+	s := supervisor{Options: Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler), LayOut: func() error {
+		times++
+		if fails {
+			return errors.New("no such chunk")
+		}
+		return nil
+	}}}
+	if err := s.layOut(); !errors.Is(err, ErrLayOut) || !strings.Contains(err.Error(), "no such chunk") {
+		t.Errorf("a failure: %v", err)
+	}
+	fails = false
+	for range 2 {
+		if err := s.layOut(); err != nil {
+			t.Error(err)
+		}
+	}
+	if times != 2 {
+		t.Errorf("laid out %d times, want once more after the failure", times)
+	}
+	if err := s.forget(""); err != nil { // as in another sandbox
+		t.Fatal(err)
+	}
+	if err := s.layOut(); err != nil || times != 3 {
+		t.Errorf("another sandbox: laid out %d times, %v", times, err)
 	}
 }

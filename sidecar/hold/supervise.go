@@ -45,6 +45,9 @@ type Options struct {
 	// StateDir is shared with the devices' containers, as far as its folder
 	// contract.ExecDir goes; Dir is a folder of the sidecar's own there.
 	StateDir, Dir string
+	// LayOut lays out the files of the devices. It runs once in the Pod's sandbox: after a
+	// restart of the sidecar the files are the devices'.
+	LayOut func() error
 	// Command is the child's.
 	Command []string
 	Log     *slog.Logger
@@ -77,6 +80,9 @@ func Supervise(ctx context.Context, o Options) error {
 		return err
 	}
 	if err := s.load(pod); err != nil {
+		return err
+	}
+	if err := s.layOut(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -1,6 +1,7 @@
 // Package prepare lays out, before a Pod's devices start, what its manifest asks
 // for: files with verified digests, owners and modes, folders, links, and the
-// exec helper with its programs.
+// exec helper with its programs. The sidecar runs it in a process of its own, which
+// keeps only the capabilities for that.
 package prepare
 
 import (

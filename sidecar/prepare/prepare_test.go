@@ -12,6 +12,13 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
+func podIn(dir string) Paths {
+	return Paths{
+		Plan: filepath.Join(dir, "plan"), Files: filepath.Join(dir, "files"), Nodes: filepath.Join(dir, "nodes"),
+		Volumes: filepath.Join(dir, "volumes"), State: filepath.Join(dir, "state"), Helper: filepath.Join(dir, "helper"),
+	}
+}
+
 // pod is a Pod's folders in a temporary one.
 type pod struct {
 	*testing.T
@@ -21,10 +28,7 @@ type pod struct {
 func newPod(t *testing.T, m contract.Manifest, chunks map[string]string) pod {
 	t.Helper()
 	dir := t.TempDir()
-	p := pod{t, Paths{
-		Plan: filepath.Join(dir, "plan"), Files: filepath.Join(dir, "files"), Nodes: filepath.Join(dir, "nodes"),
-		Volumes: filepath.Join(dir, "volumes"), State: filepath.Join(dir, "state"), Helper: filepath.Join(dir, "helper"),
-	}}
+	p := pod{t, podIn(dir)}
 	for _, d := range []string{p.Plan, p.Files, p.Nodes, p.Volumes, p.State} {
 		p.must(os.Mkdir(d, 0o755))
 	}
