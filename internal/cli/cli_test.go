@@ -444,7 +444,7 @@ func TestOneMoreNodeChangesNoOther(t *testing.T) {
 		}
 	}
 	slices.Sort(changed)
-	if diff := cmp.Diff([]string{"ConfigMap/c9s-allocations", "ConfigMap/c9s-directory"}, changed); diff != "" {
+	if diff := cmp.Diff([]string{"ConfigMap/c9s-allocations", "ConfigMap/c9s-directory", "ConfigMap/c9s-topology"}, changed); diff != "" {
 		t.Errorf("objects that another node's coming changes: %s", diff)
 	}
 }

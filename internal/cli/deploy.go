@@ -399,6 +399,9 @@ func (d *deployment) await(ctx context.Context) error {
 	d.show.ready(time.Since(d.began))
 	// The lab runs. Commands that failed are only reported.
 	if nodes, err := in.client.Unfinished(ctx, found); err == nil {
+		for i := range nodes {
+			nodes[i].Source = in.lab.Line("Deployment/"+nodes[i].Pod, nodes[i].Source)
+		}
 		d.show.commands(nodes)
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
-	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/rights"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
@@ -21,7 +20,7 @@ type Change struct {
 	// Action is "applied", "pruned", "deleted" or "kept". If Err is set, the action failed.
 	Action string
 	Object string // Deployment/r1
-	Source string // c9s.dev/source
+	Source string // the line of the topology, or its file
 	Err    error
 }
 
@@ -52,7 +51,7 @@ func (c *Client) Apply(ctx context.Context, l *Lab, o ApplyOptions) error {
 		bounded.Each(len(objects), requestsAtOnce, func(i int) {
 			u := objects[i]
 			_, err := c.applyObject(ctx, l.Namespace, u, o.DryRun)
-			report.change("applied", objectKey(u), u.GetAnnotations()[contract.AnnotationSource], err)
+			report.change("applied", objectKey(u), l.line(u), err)
 		})
 		if len(report.errs) > 0 && !o.DryRun {
 			return report.err()

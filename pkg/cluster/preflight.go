@@ -141,7 +141,7 @@ func clash(l *Lab, u *unstructured.Unstructured, live *metav1.PartialObjectMetad
 	if other := live.Annotations[contract.AnnotationLabName]; other != "" {
 		whose = fmt.Sprintf("belongs to lab %q", other)
 	}
-	where := status.At(u.GetAnnotations()[contract.AnnotationSource])
+	where := status.At(l.line(u))
 	return fmt.Errorf("%s %s%s already exists in namespace %s and %s: use another namespace with -n, or rename or delete the existing one", u.GetKind(), u.GetName(), where, l.Namespace, whose)
 }
 

@@ -84,6 +84,9 @@ func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)
 	defer tick.Stop()
 	for {
 		progress := w.Progress()
+		for i := range progress {
+			progress[i].Source = l.Line("Deployment/"+progress[i].Pod, progress[i].Source)
+		}
 		if tell != nil {
 			tell(progress)
 		}

@@ -31,7 +31,8 @@ const (
 
 // Annotations.
 const (
-	// AnnotationSource is the line of the topology file: "topo.clab.yml:17".
+	// AnnotationSource is the topology file. It has no line: an edit elsewhere in the file
+	// changes no object.
 	AnnotationSource = "c9s.dev/source"
 	// AnnotationPlanner is the planner and its version: "builtin/0.79.0".
 	AnnotationPlanner = "c9s.dev/planner"

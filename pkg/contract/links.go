@@ -1,9 +1,20 @@
 package contract
 
-import "net/netip"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+)
 
 // LinksVersion is the version of Links in JSON.
 const LinksVersion = "c9s.dev/links/v1"
+
+// LinksDigest identifies the contents of a links.json, for Topology.Pods and the sidecar's
+// status.
+func LinksDigest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
 
 // LinksFile is the key in the <pod>-links ConfigMap.
 const LinksFile = "links.json"

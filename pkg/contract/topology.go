@@ -11,6 +11,10 @@ const TopologyFile = "topology.json"
 type Topology struct {
 	Version string `json:"version"`
 	Lab     string `json:"lab"`
+	// Pods are the digests of the Pods' links (LinksDigest), by the name of the Pod's
+	// objects, all in the first part. A Pod whose sidecar reports another one has not got
+	// an edit yet.
+	Pods map[string]string `json:"pods,omitempty"`
 	// Links are sorted by their first end, over all parts.
 	Links []TopologyLink `json:"links"`
 }

@@ -52,7 +52,7 @@ func Folder(objects []Object) (map[string][]byte, error) {
 	err := inorder.Do(len(names), func(i int) ([]byte, error) {
 		var b bytes.Buffer
 		b.WriteString(fileHeader)
-		err := WriteStream(&b, groups[names[i]], YAML)
+		err := writeYAML(&b, groups[names[i]], (*Object).node)
 		return b.Bytes(), err
 	}, func(data []byte) error {
 		files[names[len(files)]] = data

@@ -17,9 +17,11 @@ type Object struct {
 	Group string
 	// Object is a typed API object; after an overlay it may be unstructured.
 	Object runtime.Object
-	// Source is the line that the object comes from, "topo.clab.yml:17", as written
-	// into the output.
+	// Source is the line that the object comes from, "topo.clab.yml:17". A stream has it
+	// in a comment.
 	Source string
+	// Comments are written above keys in YAML, by their path ("spec.template.spec").
+	Comments map[string]string
 	// Pos and Node are the place in the topology and the node, "" for objects of the
 	// whole lab, for diagnostics about the object.
 	Pos  diag.Pos

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -272,12 +273,12 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// origins maps each Source to the first object that has it.
+// origins maps kind and name to the rendered object.
 func origins(objects []Object) map[string]Object {
 	out := make(map[string]Object, len(objects))
 	for _, o := range objects {
-		if _, known := out[o.Source]; !known {
-			out[o.Source] = o
+		if meta, ok := o.Object.(metav1.Object); ok {
+			out[o.Kind()+"/"+meta.GetName()] = o
 		}
 	}
 	return out
@@ -303,14 +304,12 @@ func decodeResult(result resmap.ResMap, origins map[string]Object) ([]Object, er
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", resource.GetKind(), resource.GetName(), err)
 		}
-		o := Object{
-			Object: obj,
-			Source: resource.GetAnnotations()[contract.AnnotationSource],
-			Secret: IsSecret(obj),
-		}
-		origin, known := origins[o.Source]
-		o.Pos, o.Node = origin.Pos, origin.Node
-		if !known {
+		o := Object{Object: obj, Secret: IsSecret(obj)}
+		rendered := resource.OrgId() // before the overlay renamed it
+		if origin, known := origins[rendered.Kind+"/"+rendered.Name]; known {
+			o.Source, o.Pos, o.Node, o.Comments = origin.Source, origin.Pos, origin.Node, origin.Comments
+		} else {
+			o.Source = resource.GetAnnotations()[contract.AnnotationSource]
 			o.Pos = diag.Pos{File: o.Source}
 		}
 		o.Group = groupOf(resource.GetKind(), resource.GetName(), resource.GetLabels())

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/c9s-lab/c9s/internal/inorder"
 )
@@ -12,7 +14,7 @@ import (
 type Format string
 
 const (
-	// YAML is one document an object, with the source line as a comment.
+	// YAML is one document an object, with the source line as a comment above it.
 	YAML Format = "yaml"
 	// JSON is one v1 List.
 	JSON Format = "json"
@@ -24,7 +26,7 @@ func WriteStream(w io.Writer, objs []Object, format Format) error {
 	var err error
 	switch format {
 	case YAML:
-		err = writeYAML(buffered, objs)
+		err = writeYAML(buffered, objs, (*Object).line)
 	case JSON:
 		err = writeList(buffered, objs)
 	default:
@@ -36,7 +38,8 @@ func WriteStream(w io.Writer, objs []Object, format Format) error {
 	return buffered.Flush()
 }
 
-func writeYAML(w io.Writer, objs []Object) error {
+// writeYAML writes documents, each with a comment above it.
+func writeYAML(w io.Writer, objs []Object, comment func(*Object) string) error {
 	return inorder.Do(len(objs), func(i int) (*[]byte, error) {
 		scratch := scratches.Get().(*[]byte)
 		b := (*scratch)[:0]
@@ -44,7 +47,7 @@ func writeYAML(w io.Writer, objs []Object) error {
 			b = append(b, "---\n"...)
 		}
 		var err error
-		*scratch, err = objs[i].appendDocument(b)
+		*scratch, err = objs[i].appendDocument(b, comment(&objs[i]))
 		return scratch, err
 	}, func(scratch *[]byte) error {
 		_, err := w.Write(*scratch)
@@ -53,17 +56,29 @@ func writeYAML(w io.Writer, objs []Object) error {
 	})
 }
 
-// appendDocument writes the object as one YAML document, its source line first.
-func (o *Object) appendDocument(b []byte) ([]byte, error) {
+// line is the line of the topology that the object comes from.
+func (o *Object) line() string { return o.Source }
+
+// node is the node that the object comes from, without its line: in a folder a file changes
+// only if it means something else.
+func (o *Object) node() string {
+	file, found := strings.CutSuffix(o.Source, ":"+strconv.Itoa(o.Pos.Line))
+	if found && o.Node != "" {
+		return file + ", node " + o.Node
+	}
+	return file
+}
+
+// appendDocument writes the object as one YAML document with a comment above it.
+func (o *Object) appendDocument(b []byte, comment string) ([]byte, error) {
 	data, err := o.JSON()
 	if err != nil {
 		return nil, err
 	}
-	if o.Source != "" {
-		b = append(b, "# "...)
-		b = append(append(b, o.Source...), '\n')
+	if comment != "" {
+		b = append(append(append(b, "# "...), comment...), '\n')
 	}
-	return appendYAML(b, data)
+	return appendYAML(b, data, o.Comments)
 }
 
 func writeList(w io.Writer, objs []Object) error {
@@ -79,7 +94,7 @@ func writeList(w io.Writer, objs []Object) error {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		return breakLines(append(b, "\n    "...), data, 4, 1<<20), nil
+		return breakLines(append(b, "\n    "...), data, 4, everywhere), nil
 	}, func(b []byte) error {
 		_, err := w.Write(b)
 		return err

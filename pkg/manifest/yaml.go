@@ -21,19 +21,29 @@ import (
 // becomes one long line in a diff. FuzzYAML reads the output back with all three
 // parsers.
 
-// yamlWriter converts the JSON that encode makes (compact and well-formed) to block
-// YAML. Lists have the indentation of their key, as kubectl writes them.
+// flowWidth is the longest line, in bytes, of a collection that is written in one line.
+const flowWidth = 140
+
+// yamlWriter converts the JSON that encode makes (compact and well-formed) to YAML: block
+// style, but one line for what is short. Lists have the indentation of their key, as kubectl
+// writes them.
 type yamlWriter struct {
 	in  []byte
 	pos int
 	out []byte
 	// decoded is room for a string that has escapes.
 	decoded []byte
+	// line is where the current line starts in out.
+	line int
+	// comments are for keys, by their path with dots; path is that of the current key.
+	comments map[string]string
+	path     []byte
 }
 
 // appendYAML appends data, an object in encode's JSON, as YAML.
-func appendYAML(b, data []byte) (out []byte, err error) {
-	w := yamlWriter{in: data, out: b}
+// comments are written above the keys with these paths ("spec.template").
+func appendYAML(b, data []byte, comments map[string]string) (out []byte, err error) {
+	w := yamlWriter{in: data, out: b, line: len(b), comments: comments}
 	defer func() { // the parser indexes without looking: encode's output is well-formed
 		if r := recover(); r != nil {
 			err = fmt.Errorf("JSON at byte %d is not what encode writes: %v", w.pos, r)
@@ -57,10 +67,117 @@ func (w *yamlWriter) members(indent int) {
 		if !first {
 			w.out = appendSpaces(w.out, indent)
 		}
-		w.key()
-		w.pos++ // the colon
-		w.member(indent)
+		key := w.pos
+		if w.comments != nil {
+			end := len(w.path)
+			w.enter()
+			w.comment(indent)
+			w.pos = key
+			w.entry(indent)
+			w.path = w.path[:end]
+			continue
+		}
+		w.entry(indent)
 	}
+}
+
+// entry writes one key with its value.
+func (w *yamlWriter) entry(indent int) {
+	key := w.in[w.pos:]
+	w.key()
+	w.pos++ // the colon
+	w.member(indent, !ownLines(key))
+}
+
+// enter adds the key at pos to the path.
+func (w *yamlWriter) enter() {
+	if len(w.path) > 0 {
+		w.path = append(w.path, '.')
+	}
+	w.path = append(w.path, w.str()...)
+}
+
+// comment writes the comment on the current key, if any, in place of the indentation that
+// is written already.
+func (w *yamlWriter) comment(indent int) {
+	text, ok := w.comments[string(w.path)]
+	if !ok {
+		return
+	}
+	w.out = append(append(w.out, "# "...), text...)
+	w.newline()
+	w.out = appendSpaces(w.out, indent)
+}
+
+// newline ends the current line.
+func (w *yamlWriter) newline() {
+	w.out = append(w.out, '\n')
+	w.line = len(w.out)
+}
+
+// ownLines reports whether what is under key, in quotes at the start of data, has lines of its
+// own, however short: files, and what readers look for.
+func ownLines(data []byte) bool {
+	return bytes.HasPrefix(data, []byte(`"data"`)) || bytes.HasPrefix(data, []byte(`"metadata"`))
+}
+
+// flow writes the collection at pos in one line, and reports whether it is short enough.
+func (w *yamlWriter) flow() bool {
+	pos, out := w.pos, len(w.out)
+	if w.flowValue() && len(w.out)-w.line <= flowWidth {
+		w.newline()
+		return true
+	}
+	w.pos, w.out = pos, w.out[:out]
+	return false
+}
+
+// flowValue writes the value at pos, and gives up when the line is too long.
+func (w *yamlWriter) flowValue() bool {
+	if len(w.out)-w.line > flowWidth {
+		return false
+	}
+	c := w.in[w.pos]
+	switch {
+	case c == '"':
+		return w.flowString()
+	case c != '{' && c != '[' || w.empty():
+		w.bare()
+		return true
+	}
+	w.out = append(w.out, c)
+	for first := true; w.step(); first = false {
+		if !first {
+			w.out = append(w.out, ", "...)
+		}
+		if c == '{' {
+			if ownLines(w.in[w.pos:]) || !w.flowString() {
+				return false
+			}
+			w.pos++ // the colon
+			w.out = append(w.out, ": "...)
+		}
+		if !w.flowValue() {
+			return false
+		}
+	}
+	w.out = append(w.out, w.in[w.pos-1])
+	return true
+}
+
+// flowString writes the string at pos within a line of several. It gives up for a text of
+// several lines, which is easier to read as a block.
+func (w *yamlWriter) flowString() bool {
+	s := w.str()
+	switch {
+	case len(s) > flowWidth || bytes.IndexByte(s, '\n') >= 0:
+		return false
+	case plain(s) && !bytes.ContainsAny(s, ",[]{}?"):
+		w.out = append(w.out, s...)
+	default:
+		w.out = appendQuoted(w.out, s)
+	}
+	return true
 }
 
 // step goes past "{", "[" or "," and true, or past the end of the collection and
@@ -79,15 +196,26 @@ func (w *yamlWriter) key() {
 	}
 }
 
-// member writes the value after a key at indent, with the line's end.
-func (w *yamlWriter) member(indent int) {
+// member writes the value after a key at indent, with the line's end: in one line if that is
+// allowed and it fits.
+func (w *yamlWriter) member(indent int, inLine bool) {
 	w.out = append(w.out, ':')
-	switch c := w.in[w.pos]; {
+	c := w.in[w.pos]
+	if inLine && (c == '{' || c == '[') && !w.empty() {
+		w.out = append(w.out, ' ')
+		if w.flow() {
+			return
+		}
+		w.out = w.out[:len(w.out)-1]
+	}
+	switch {
 	case c == '{' && !w.empty():
-		w.out = appendSpaces(append(w.out, '\n'), indent+2)
+		w.newline()
+		w.out = appendSpaces(w.out, indent+2)
 		w.members(indent + 2)
 	case c == '[' && !w.empty():
-		w.out = appendSpaces(append(w.out, '\n'), indent)
+		w.newline()
+		w.out = appendSpaces(w.out, indent)
 		w.sequence(indent)
 	default:
 		w.out = append(w.out, ' ')
@@ -104,6 +232,7 @@ func (w *yamlWriter) sequence(indent int) {
 		}
 		w.out = append(w.out, '-', ' ')
 		switch c := w.in[w.pos]; {
+		case (c == '{' || c == '[') && !w.empty() && w.flow():
 		case c == '{' && !w.empty():
 			w.members(indent + 2)
 		case c == '[' && !w.empty():
@@ -118,27 +247,35 @@ func (w *yamlWriter) sequence(indent int) {
 // a block are at indent.
 func (w *yamlWriter) scalar(indent int) {
 	switch w.in[w.pos] {
-	case '{', '[':
-		w.out = append(w.out, w.in[w.pos], w.in[w.pos+1])
-		w.pos += 2
 	case '"':
 		s := w.str()
 		if plain(s) {
 			w.out = append(w.out, s...)
 		} else if ok, indicator := literalBlock(s); ok {
 			w.out = appendBlock(w.out, s, indent, indicator)
+			w.line = len(w.out)
 			return
 		} else {
 			w.out = appendQuoted(w.out, s)
 		}
 	default:
-		start := w.pos
-		for c := w.in[w.pos]; c != ',' && c != '}' && c != ']'; c = w.in[w.pos] {
-			w.pos++
-		}
-		w.out = append(w.out, w.in[start:w.pos]...)
+		w.bare()
 	}
-	w.out = append(w.out, '\n')
+	w.newline()
+}
+
+// bare writes a number, a bool, null or an empty collection.
+func (w *yamlWriter) bare() {
+	if c := w.in[w.pos]; c == '{' || c == '[' {
+		w.out = append(w.out, c, w.in[w.pos+1])
+		w.pos += 2
+		return
+	}
+	start := w.pos
+	for c := w.in[w.pos]; c != ',' && c != '}' && c != ']'; c = w.in[w.pos] {
+		w.pos++
+	}
+	w.out = append(w.out, w.in[start:w.pos]...)
 }
 
 // str reads the string at pos. The result is valid until the next call.

@@ -69,7 +69,7 @@ func checkYAML(t *testing.T, key, text string) {
 	if err := json.Unmarshal(canonical, &again); err != nil || !reflect.DeepEqual(want, again) {
 		t.Fatalf("JSON differs (%v):\n%#v\n%#v", err, want, again)
 	}
-	out, err := appendYAML(nil, canonical)
+	out, err := appendYAML(nil, canonical, map[string]string{"list": "why", "map": "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func checkYAML(t *testing.T, key, text string) {
 	var v3 any
 	err = yamlv3.Unmarshal(out, &v3)
 	check("yaml v3", stringKeys(v3), err)
-	if indented := breakLines(nil, canonical, 0, 100); json.Unmarshal(indented, &got) != nil || !reflect.DeepEqual(want, got) {
+	if indented := breakLines(nil, canonical, 0, everywhere); json.Unmarshal(indented, &got) != nil || !reflect.DeepEqual(want, got) {
 		t.Fatalf("indented JSON differs:\n%s", indented)
 	}
 }

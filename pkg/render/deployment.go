@@ -33,20 +33,22 @@ type deploymentBuilder struct {
 // new one starts, since both would claim the same addresses.
 func (b *deploymentBuilder) deployment() *appsv1.Deployment {
 	meta := b.index.nodeMeta(b.pod.name, b.pod.name, b.pod.primary)
-	b.index.recommend(meta.Labels, contract.LabelValue(b.pod.primary.Kind), contract.ComponentNode)
-	meta.Labels["app.kubernetes.io/instance"] = b.pod.primary.ID
+	describe(meta.Labels, b.pod.primary)
 	labels := b.pod.podLabels()
 	maps.Copy(labels, meta.Labels) // c9s' own count
+	labels["app.kubernetes.io/name"] = contract.LabelValue(b.pod.primary.Kind)
+	b.index.recommend(meta.Labels, contract.LabelValue(b.pod.primary.Kind), contract.ComponentNode)
+	meta.Labels["app.kubernetes.io/instance"] = b.pod.primary.ID
+	meta.Annotations[contract.AnnotationSource] = b.index.lab.Source
+	meta.Annotations[contract.AnnotationPlanner] = b.index.planner(b.pod.primary)
 	// The proxies of service meshes would take the connections of devices and of
 	// probes: Istio is kept out by this label, Linkerd by its annotation.
 	labels["sidecar.istio.io/inject"] = "false"
 	template := metav1.ObjectMeta{
 		Labels: labels,
-		// Nothing that an edit elsewhere in the file changes (the source line,
-		// the planner) may be here: it would restart the device.
+		// Nothing that an edit elsewhere in the file changes may be here: it would
+		// restart the device.
 		Annotations: map[string]string{
-			contract.AnnotationLabName:    b.index.lab.Name,
-			contract.AnnotationNodeName:   strings.Join(b.pod.nodes, ","),
 			contract.AnnotationStaged:     b.staged.digest,
 			contract.AnnotationContainers: b.pod.containerNames(),
 			"linkerd.io/inject":           "disabled",

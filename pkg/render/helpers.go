@@ -42,7 +42,9 @@ func (b *deploymentBuilder) fileMounts() []corev1.VolumeMount {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeFiles, MountPath: contract.FilesDir, ReadOnly: true})
 	}
 	for _, m := range b.pod.members {
-		mounts = append(mounts, b.nodeFolder(m).mount(contract.NodesDir+"/"+m.node.ID, "", false))
+		if b.staged.folders[m.node.ID] {
+			mounts = append(mounts, b.nodeFolder(m).mount(contract.NodesDir+"/"+m.node.ID, "", false))
+		}
 	}
 	if len(b.pod.claimFolders()) > 0 {
 		mounts = append(mounts, folder{b.dataVolume(), claimVolumes}.mount(contract.VolumesDir, "", false))
@@ -95,15 +97,9 @@ func (b *deploymentBuilder) wireContainer() corev1.Container {
 		RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
 		Env: []corev1.EnvVar{
 			fieldEnv("NODE_NAME", "spec.nodeName"),
-			fieldEnv("POD_IP", "status.podIP"),
 			fieldEnv("POD_IPS", "status.podIPs"),
 			fieldEnv("POD_NAME", "metadata.name"),
 			fieldEnv("POD_NAMESPACE", "metadata.namespace"),
-		},
-		Ports: []corev1.ContainerPort{
-			{Name: "wire", ContainerPort: contract.WirePort, Protocol: corev1.ProtocolUDP},
-			{Name: "mgmt", ContainerPort: contract.MgmtPort, Protocol: corev1.ProtocolUDP},
-			{Name: "status", ContainerPort: contract.StatusPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:    resources,
 		VolumeMounts: mounts,

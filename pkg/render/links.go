@@ -14,7 +14,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
-	"github.com/c9s-lab/c9s/pkg/manifest"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -41,8 +40,8 @@ type linksBuilder struct {
 }
 
 // linksConfigMap is the Pod's connectivity. It may change under a running Pod.
-func (b *linksBuilder) linksConfigMap() *corev1.ConfigMap {
-	data := map[string]string{contract.LinksFile: manifest.PrettyJSON(b.document(), 2)}
+func (b *podBuilder) linksConfigMap() *corev1.ConfigMap {
+	data := map[string]string{contract.LinksFile: b.index.links[b.pod.name]}
 	for _, m := range b.pod.members {
 		if b.pod.countsInterfaces(m) {
 			data[interfaceCountKey(m.node.ID)] = m.plan.Containers[0].Env[interfaceCount]

@@ -26,11 +26,10 @@ func (x *index) labMeta(name, component string) metav1.ObjectMeta {
 	}
 }
 
-// nodeMeta is the metadata of an object of node n in the Pod called pod.
+// nodeMeta is the metadata of an object of node n in the Pod called pod: what selects the
+// object, and whose it is.
 func (x *index) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 	labels := x.selector(pod)
-	labels[contract.LabelNode] = n.ID
-	labels[contract.LabelKind] = contract.LabelValue(n.Kind)
 	labels[contract.LabelComponent] = contract.ComponentNode
 	labels["app.kubernetes.io/managed-by"] = "c9s"
 	return metav1.ObjectMeta{
@@ -40,10 +39,15 @@ func (x *index) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 		Annotations: map[string]string{
 			contract.AnnotationLabName:  x.lab.Name,
 			contract.AnnotationNodeName: n.Name,
-			contract.AnnotationSource:   n.Source(),
-			contract.AnnotationPlanner:  x.planner(n),
 		},
 	}
+}
+
+// describe adds labels of the node to those of what people look at: Deployments, Pods and
+// Services.
+func describe(labels map[string]string, n *lab.Node) {
+	labels[contract.LabelNode] = n.ID
+	labels[contract.LabelKind] = contract.LabelValue(n.Kind)
 }
 
 // recommend adds the labels that Kubernetes recommends to a workload. Other objects carry

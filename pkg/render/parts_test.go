@@ -375,7 +375,7 @@ func TestTopologyOfALargeLab(t *testing.T) {
 			B: &contract.TopologyEnd{Node: fmt.Sprintf("spine%d", 1_000+i%2_000), Interface: "eth11"},
 		}
 	}
-	if n := len(splitTopology(links, largeObject)); n == 0 || n > contract.TopologyParts {
+	if n := len(splitTopology(links, largeObject, 0)); n == 0 || n > contract.TopologyParts {
 		t.Errorf("they need %d ConfigMaps, and there is room for %d", n, contract.TopologyParts)
 	}
 }

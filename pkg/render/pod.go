@@ -100,7 +100,7 @@ func (b *podBuilder) render() []manifest.Object {
 		out = append(out, manifest.Object{Group: manifest.FileGroup(cm.Name), Object: cm, Source: b.index.lab.Source, Pos: b.pod.primary.Pos, Node: b.pod.primary.Name})
 	}
 	if !b.pod.hostNetwork {
-		add(nodes, b.pod.primary, (&linksBuilder{index: b.index, pod: b.pod, diags: b.diags}).linksConfigMap())
+		add(nodes, b.pod.primary, b.linksConfigMap())
 	}
 	if b.pod.persistent {
 		add(nodes, b.pod.primary, b.claim())
@@ -111,7 +111,21 @@ func (b *podBuilder) render() []manifest.Object {
 		}
 	}
 	add(nodes, b.pod.primary, (&deploymentBuilder{index: b.index, pod: b.pod, staged: staged, diags: b.diags}).deployment())
+	for i := range out {
+		out[i].Comments = comments[out[i].Kind()]
+	}
 	return out
+}
+
+// comments explain to readers of the YAML what would surprise them, by kind and key.
+var comments = map[string]map[string]string{
+	"Deployment": {
+		"spec.strategy":                     "The old Pod ends first: both have the same addresses.",
+		"spec.template.spec.initContainers": "The sidecar writes the files and makes the interfaces; then the devices start.",
+		"spec.template.spec.subdomain":      "Peers find the Pod as <hostname>.<subdomain>.",
+		"spec.template.spec.tolerations":    "Leave a lost worker after 30 seconds, and not after five minutes.",
+		"spec.template.metadata.labels":     "Labels of the topology are here too, for kubectl -l.",
+	},
 }
 
 // checkHostNetwork rejects links and waits for other nodes: both need a wire, and a

@@ -81,6 +81,7 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 	if diags.HasErrors() {
 		return nil, diags.All()
 	}
+	views := x.view(pods, &diags)
 	shared := map[string]bool{} // ConfigMaps with large files, which several Pods may have
 	type rendered struct {
 		objects []manifest.Object
@@ -92,7 +93,7 @@ func Render(l *lab.Lab, plans map[string]*plan.Plan, opts Options) (*Output, []d
 		if i == 0 {
 			objects = (&labBuilder{index: x, diags: &diags}).labObjects()
 		} else {
-			objects = (&podBuilder{index: x, pod: newPodView(x, pods[i-1]), diags: &diags}).render()
+			objects = (&podBuilder{index: x, pod: views[i-1], diags: &diags}).render()
 		}
 		for j := range objects {
 			if err := objects[j].Encode(); err != nil {
@@ -145,6 +146,8 @@ type index struct {
 	waited map[string]map[lab.StageName]bool
 	// aliases are the Service names of each node's aliases.
 	aliases map[string][]string
+	// links are the texts of links.json, by the name of the Pod.
+	links map[string]string
 }
 
 func newIndex(l *lab.Lab, plans map[string]*plan.Plan, opts Options, diags *diag.List) *index {
@@ -177,6 +180,34 @@ func newIndex(l *lab.Lab, plans map[string]*plan.Plan, opts Options, diags *diag
 		}
 	}
 	return x
+}
+
+// view looks at all Pods and writes their links, of which the lab's objects have digests.
+func (x *index) view(pods []*lab.Pod, diags *diag.List) []*podView {
+	type viewed struct {
+		pod   *podView
+		links string
+		diags []diag.Diagnostic
+	}
+	var out []*podView
+	x.links = make(map[string]string, len(pods))
+	_ = inorder.Do(len(pods), func(i int) (viewed, error) { // neither side fails
+		v := viewed{pod: newPodView(x, pods[i])}
+		if !v.pod.hostNetwork {
+			var diags diag.List
+			v.links = manifest.PrettyJSON((&linksBuilder{index: x, pod: v.pod, diags: &diags}).document(), 2)
+			v.diags = diags.All()
+		}
+		return v, nil
+	}, func(v viewed) error {
+		out = append(out, v.pod)
+		if v.links != "" {
+			x.links[v.pod.name] = v.links
+		}
+		diags.Append(v.diags)
+		return nil
+	})
+	return out
 }
 
 // selectedPods returns the Pods to render. It checks that each has its plans.

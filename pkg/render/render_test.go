@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -297,14 +298,14 @@ func TestJSONList(t *testing.T) {
 }
 
 // TestOneMoreNode: a node that is linked to nothing changes no other node's
-// objects, only the lab's directory and allocations.
+// objects, only the lab's directory, topology and allocations.
 func TestOneMoreNode(t *testing.T) {
 	l := mesh(100, 250)
 	before := byName(t, l.mustRender(t))
 	l.node("newcomer", "linux")
 	after := byName(t, l.mustRender(t))
 	for key, text := range before {
-		changes := strings.Contains(key, "c9s-directory") || strings.Contains(key, "c9s-allocations")
+		changes := slices.ContainsFunc([]string{"c9s-directory", "c9s-topology", "c9s-allocations"}, func(name string) bool { return strings.Contains(key, name) })
 		if same := after[key] == text; same == changes {
 			t.Errorf("%s: changed %t, want %t", key, !same, changes)
 		}

@@ -48,9 +48,11 @@ func (b *podBuilder) headless(n *lab.Node, name string) *corev1.Service {
 }
 
 func (b *podBuilder) service(n *lab.Node, name string) *corev1.Service {
+	meta := b.index.nodeMeta(name, b.pod.name, n)
+	describe(meta.Labels, n)
 	return &corev1.Service{
 		TypeMeta:   typeMeta("v1", "Service"),
-		ObjectMeta: b.index.nodeMeta(name, b.pod.name, n),
+		ObjectMeta: meta,
 		Spec: corev1.ServiceSpec{
 			Selector:       b.index.selector(b.pod.name),
 			IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack),

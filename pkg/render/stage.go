@@ -34,6 +34,8 @@ type staged struct {
 	secrets    []*corev1.Secret
 	// shared are ConfigMaps that other Pods may have too, named by their contents.
 	shared []*corev1.ConfigMap
+	// folders are the nodes, by ID, that have something in their folder.
+	folders map[string]bool
 	// plan is the name of the ConfigMap with the manifest.
 	plan string
 	// files are the sources of the projected volume with all chunks.
@@ -64,7 +66,7 @@ func newStager(x *index, pod *podView, diags *diag.List) *stager {
 
 func (s *stager) stage() staged {
 	list := contract.Manifest{Version: contract.ManifestVersion, Lab: s.index.lab.Name, Pod: s.pod.name, Volumes: s.pod.claimFolders()}
-	out := staged{programs: map[string]bool{}, empty: !s.pod.persistent && len(list.Volumes) == 0}
+	out := staged{programs: map[string]bool{}, folders: map[string]bool{}, empty: !s.pod.persistent && len(list.Volumes) == 0}
 	for _, m := range s.pod.members {
 		node := contract.ManifestNode{Name: m.node.Name, ID: m.node.ID, Kind: m.node.Kind}
 		for _, f := range m.plan.Files {
@@ -78,6 +80,9 @@ func (s *stager) stage() staged {
 		node.Containers = s.programs(m)
 		for _, c := range node.Containers {
 			out.programs[c.Name] = true
+		}
+		if len(node.Entries) > 0 || s.pod.persistent {
+			out.folders[m.node.ID] = true
 		}
 		out.empty = out.empty && len(node.Entries) == 0 && len(node.Containers) == 0
 		list.Nodes = append(list.Nodes, node)

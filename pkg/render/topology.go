@@ -16,10 +16,10 @@ import (
 
 // topology returns the ConfigMaps with the links of the lab, for its status.
 func (b *labBuilder) topology() []*corev1.ConfigMap {
-	all := b.topologyLinks()
-	parts := splitTopology(all, smallObject)
+	all, pods := b.topologyLinks(), b.linksDigests()
+	parts := splitTopology(all, smallObject, jsonCost(pods))
 	if len(parts) > contract.TopologyParts {
-		parts = splitTopology(all, largeObject)
+		parts = splitTopology(all, largeObject, jsonCost(pods))
 	}
 	if len(parts) > contract.TopologyParts {
 		b.diags.Errorf(CodeDirectorySize, diag.Pos{File: b.index.lab.Source}, "split the lab into several namespaces",
@@ -28,16 +28,33 @@ func (b *labBuilder) topology() []*corev1.ConfigMap {
 	out := make([]*corev1.ConfigMap, len(parts))
 	for i, part := range parts {
 		out[i] = b.labConfigMap(contract.TopologyName(i), contract.ComponentLab, map[string]string{
-			contract.TopologyFile: fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"links\":[\n%s\n]}\n", contract.TopologyVersion, b.index.lab.Name, strings.Join(part, ",\n")),
+			contract.TopologyFile: fmt.Sprintf("{\"version\":%q,\"lab\":%q,%s\"links\":[\n%s\n]}\n", contract.TopologyVersion, b.index.lab.Name, pods, strings.Join(part, ",\n")),
 		})
+		pods = "" // in the first part alone
 	}
 	return out
 }
 
-// splitTopology writes links as lines of JSON, in parts of at most budget bytes.
-func splitTopology(all []contract.TopologyLink, budget int) [][]string {
+// linksDigests are the digests of all Pods' links as a member of the topology's JSON, a Pod a
+// line.
+func (b *labBuilder) linksDigests() string {
+	var lines []string
+	for i := range b.index.lab.Pods {
+		pod := &b.index.lab.Pods[i]
+		if text, ok := b.index.links[pod.Name]; ok {
+			lines = append(lines, fmt.Sprintf("%q:%q", pod.Name, contract.LinksDigest([]byte(text))))
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "\"pods\":{\n" + strings.Join(lines, ",\n") + "\n},"
+}
+
+// splitTopology writes links as lines of JSON, in parts of at most budget bytes. The first
+// part has size bytes already.
+func splitTopology(all []contract.TopologyLink, budget, size int) [][]string {
 	parts := [][]string{nil}
-	size := 0
 	for _, link := range all {
 		data, err := json.Marshal(link)
 		if err != nil {

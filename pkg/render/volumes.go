@@ -81,8 +81,8 @@ func (b *deploymentBuilder) helperVolumes() {
 			DefaultMode: new(int32(0o400)), Sources: b.staged.files,
 		}})
 	}
-	if !b.staged.empty {
-		for _, m := range b.pod.members {
+	for _, m := range b.pod.members {
+		if b.staged.folders[m.node.ID] {
 			b.nodeFolder(m)
 		}
 	}

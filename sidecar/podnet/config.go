@@ -48,24 +48,24 @@ type Config struct {
 	NewFabric FabricMaker `json:"-"`
 }
 
-// FromEnv reads the environment that render gives the container: POD_IP, POD_IPS,
+// FromEnv reads the environment that render gives the container: POD_IPS,
 // POD_NAME, POD_NAMESPACE, NODE_NAME.
 func FromEnv() (Config, error) {
 	c := Config{PodName: os.Getenv("POD_NAME"), Namespace: os.Getenv("POD_NAMESPACE"), NodeName: os.Getenv("NODE_NAME")}
-	for _, text := range strings.Split(os.Getenv("POD_IP")+","+os.Getenv("POD_IPS"), ",") {
+	for _, text := range strings.Split(os.Getenv("POD_IPS"), ",") {
 		if text == "" {
 			continue
 		}
 		a, err := netip.ParseAddr(strings.TrimSpace(text))
 		if err != nil {
-			return c, fmt.Errorf("address of the Pod in POD_IP, POD_IPS: %w", err)
+			return c, fmt.Errorf("address of the Pod in POD_IPS: %w", err)
 		}
 		if !slices.Contains(c.PodIPs, a.Unmap()) {
 			c.PodIPs = append(c.PodIPs, a.Unmap())
 		}
 	}
 	if len(c.PodIPs) == 0 {
-		return c, errors.New("POD_IP and POD_IPS are empty: the sidecar runs in a Pod only")
+		return c, errors.New("POD_IPS is empty: the sidecar runs in a Pod only")
 	}
 	return c, nil
 }

@@ -3,7 +3,6 @@ package podnet
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,8 +88,7 @@ func (d *desired) readLinks(path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", path, err)
 	}
-	sum := sha256.Sum256(data)
-	d.doc, d.digest = doc, hex.EncodeToString(sum[:8])
+	d.doc, d.digest = doc, contract.LinksDigest(data)
 	return true, nil
 }
 

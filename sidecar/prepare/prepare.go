@@ -49,6 +49,9 @@ func Run(paths Paths) error {
 	defer setUmask(setUmask(0))
 	var errs []error
 	for _, n := range m.Nodes {
+		if len(n.Entries) == 0 {
+			continue // the sidecar does not mount its folder
+		}
 		if err := layOut(filepath.Join(paths.Nodes, n.ID), paths.Files, n.Entries); err != nil {
 			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
 		}
