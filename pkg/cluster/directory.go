@@ -18,7 +18,8 @@ func (c *Client) Directory(ctx context.Context, lab Found) (contract.Directory, 
 
 // Topology returns the links of a lab.
 func (c *Client) Topology(ctx context.Context, lab Found) ([]contract.TopologyLink, error) {
-	return controller.Topology(ctx, c.Typed, lab.Namespace)
+	t, err := controller.Topology(ctx, c.Typed, lab.Namespace)
+	return t.Links, err
 }
 
 // Management returns the management section of a Pod's network, nil if it has none.

@@ -61,7 +61,11 @@ func (c *Client) facts(ctx context.Context, l Found) (status.Facts, error) {
 	var wg sync.WaitGroup
 	for i, read := range []func() error{
 		func() (err error) { f.Directory, err = controller.Directory(ctx, c.Typed, l.Namespace); return err },
-		func() (err error) { f.Links, err = controller.Topology(ctx, c.Typed, l.Namespace); return err },
+		func() error {
+			t, err := controller.Topology(ctx, c.Typed, l.Namespace)
+			f.Links, f.LinksDigests = t.Links, t.Pods
+			return err
+		},
 		func() error {
 			list, err := c.Typed.AppsV1().Deployments(l.Namespace).List(ctx, nodes)
 			if err == nil {

@@ -12,25 +12,28 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
-// Topology reads the list of a lab's links from its namespace and joins its parts; nil
-// for a lab that an older c9s rendered.
-func Topology(ctx context.Context, client kubernetes.Interface, namespace string) ([]contract.TopologyLink, error) {
-	var out []contract.TopologyLink
+// Topology reads the list of a lab's links from its namespace and joins its parts. Links are
+// nil for a lab that an older c9s rendered.
+func Topology(ctx context.Context, client kubernetes.Interface, namespace string) (contract.Topology, error) {
+	var out contract.Topology
 	for i := range contract.TopologyParts {
 		cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, contract.TopologyName(i), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && i == 0 {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the list of links: %w", err)
+			return contract.Topology{}, fmt.Errorf("reading the list of links: %w", err)
 		}
 		var part contract.Topology
 		if err := foreign.JSON([]byte(cm.Data[contract.TopologyFile]), foreign.MaxElements, &part); err != nil {
-			return nil, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
+			return contract.Topology{}, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
 		}
-		out = append(out, part.Links...)
-		if i == 0 && out == nil {
-			out = []contract.TopologyLink{}
+		out.Links = append(out.Links, part.Links...)
+		if i == 0 {
+			out.Pods = part.Pods
+		}
+		if out.Links == nil {
+			out.Links = []contract.TopologyLink{}
 		}
 	}
 	return out, nil

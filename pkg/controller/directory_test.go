@@ -39,10 +39,10 @@ func FuzzConfigMaps(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if links, err := Topology(t.Context(), client, namespace); err == nil {
-			seen := status.Compute(status.Facts{Name: d.Lab, Namespace: namespace, Directory: d, Links: links})
-			if len(seen.Links) != len(links) || len(links) > 0 && seen.State == status.LabReady {
-				t.Errorf("of %d links %d are shown, the lab is %s", len(links), len(seen.Links), seen.State)
+		if topology, err := Topology(t.Context(), client, namespace); err == nil {
+			seen := status.Compute(status.Facts{Name: d.Lab, Namespace: namespace, Directory: d, Links: topology.Links})
+			if len(seen.Links) != len(topology.Links) || len(topology.Links) > 0 && seen.State == status.LabReady {
+				t.Errorf("of %d links %d are shown, the lab is %s", len(topology.Links), len(seen.Links), seen.State)
 			}
 		}
 		l := labOf(pods())

@@ -35,7 +35,7 @@ type controller struct {
 	pods        atomic.Pointer[cache.Store]
 	deployments atomic.Pointer[cache.Store]
 	directory   atomic.Pointer[contract.Directory]
-	topology    atomic.Pointer[[]contract.TopologyLink]
+	topology    atomic.Pointer[contract.Topology]
 	// applied are the digests of the Pods' links when the topology was last read.
 	applied string
 }
@@ -57,7 +57,8 @@ func (c *controller) look() status.Lab {
 	if store := c.deployments.Load(); store != nil {
 		deployments = listOf[appsv1.Deployment](*store)
 	}
-	lab := status.Compute(status.Facts{Name: d.Lab, Namespace: c.o.Namespace, Directory: *d, Links: *c.topology.Load(), Pods: pods, Deployments: deployments,
+	t := c.topology.Load()
+	lab := status.Compute(status.Facts{Name: d.Lab, Namespace: c.o.Namespace, Directory: *d, Links: t.Links, LinksDigests: t.Pods, Pods: pods, Deployments: deployments,
 		Sidecars: c.asker.answers(pods, time.Now()), Asked: true})
 	lab.Source = "controller"
 	return lab
@@ -100,12 +101,17 @@ func (c *controller) lead(ctx context.Context) error {
 		return err
 	}
 	c.asker.changed = poke
+	edited, err := c.watchTopology(ctx, poke)
+	if err != nil {
+		return err
+	}
 	factory.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return ctx.Err()
 	}
 	p := newPublisher(c.client, c.o.Namespace, c.log)
 	lost := newReplacer(c.client, p.events)
+	sync := newSyncer(c.client)
 	var due time.Time
 	p.later = func(d time.Duration) { // of this goroutine alone
 		if at := time.Now().Add(d); due.Before(time.Now()) || at.Before(due) {
@@ -133,12 +139,16 @@ func (c *controller) lead(ctx context.Context) error {
 	defer aging.Stop()
 	for {
 		pods := listPods(store)
-		// An edit of links shows in what the sidecars have applied.
-		if applied := c.asker.applied(); unknown(*c.directory.Load(), pods) || applied != c.applied {
+		// An edit of links shows in what the sidecars have applied, too.
+		if applied := c.asker.applied(); edited.Swap(false) || unknown(*c.directory.Load(), pods) || applied != c.applied {
 			c.applied = applied
 			c.refreshDirectory(ctx)
 		}
-		if err := errors.Join(lost.replace(ctx, pods), p.publish(ctx, c.look(), pods)); err != nil && ctx.Err() == nil {
+		wait, err := sync.sync(ctx, c.late(pods), time.Now())
+		if wait > 0 {
+			p.later(wait)
+		}
+		if err := errors.Join(err, lost.replace(ctx, pods), p.publish(ctx, c.look(), pods)); err != nil && ctx.Err() == nil {
 			c.log.Warn("writing", "error", err)
 			c.metrics.failures.Inc()
 			time.AfterFunc(again, poke)
@@ -166,12 +176,12 @@ func (c *controller) readDirectory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	links, err := Topology(ctx, c.client, c.o.Namespace)
+	topology, err := Topology(ctx, c.client, c.o.Namespace)
 	if err != nil {
 		return err
 	}
 	c.directory.Store(&d)
-	c.topology.Store(&links)
+	c.topology.Store(&topology)
 	return nil
 }
 

@@ -48,6 +48,9 @@ func TestRoleIsWhatIsUsed(t *testing.T) {
 	l.Links[0].Up = false
 	all[1].Status.PodIPs = []corev1.PodIP{{IP: "10.0.0.99"}}
 	round(t, p, l, all)
+	if _, err := newSyncer(client).sync(t.Context(), []latePod{{all[3], "new"}}, time.Now()); err != nil {
+		t.Error(err)
+	}
 	loseNamespace(all[2])
 	if err := newReplacer(client, p.events).replace(t.Context(), all); err != nil {
 		t.Error(err)
@@ -91,6 +94,15 @@ func permits(rule rbacv1.PolicyRule, a clienttesting.Action) bool {
 }
 
 func nameOf(a clienttesting.Action) string {
+	// The API server takes the name of a list or watch from its field selector.
+	switch a := a.(type) {
+	case clienttesting.ListAction:
+		name, _ := a.GetListRestrictions().Fields.RequiresExactMatch(metav1.ObjectNameField)
+		return name
+	case clienttesting.WatchAction:
+		name, _ := a.GetWatchRestrictions().Fields.RequiresExactMatch(metav1.ObjectNameField)
+		return name
+	}
 	if named, ok := a.(interface{ GetName() string }); ok {
 		return named.GetName()
 	}

@@ -43,13 +43,18 @@ func Controller() []Rule {
 		},
 		{
 			rbacv1.PolicyRule{APIGroups: core, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
-			"annotate a Pod whose neighbour has moved, so that the kubelet updates its volumes at once",
+			"annotate a Pod whose links were edited or whose neighbour has moved, so that the kubelet updates its volumes at once",
 			"report a Pod of the namespace as failed (its Deployment replaces it) or under another address, and change its labels, so that Services lose it. The API server ignores a change of its specification: no image, command or mount",
 		},
 		{
 			rbacv1.PolicyRule{APIGroups: core, Resources: []string{"configmaps"}, ResourceNames: read, Verbs: []string{"get"}},
 			"read the directory and the links, and what an earlier controller wrote",
 			"read the names, links and addresses of the lab",
+		},
+		{
+			rbacv1.PolicyRule{APIGroups: core, Resources: []string{"configmaps"}, ResourceNames: []string{contract.TopologyName(0)}, Verbs: []string{"list", "watch"}},
+			"notice an edit of links at once",
+			"read the links of the lab",
 		},
 		{
 			rbacv1.PolicyRule{APIGroups: core, Resources: []string{"configmaps"}, ResourceNames: own, Verbs: []string{"patch"}},

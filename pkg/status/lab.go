@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -82,6 +83,9 @@ type Node struct {
 	// Pods of the lost ones.
 	MeshPeers int      `json:"meshPeers,omitempty"`
 	MeshLost  []string `json:"meshLost,omitempty"`
+	// Late is set while the node has not received an edit of its links: the kubelet delivers
+	// ConfigMaps some time later.
+	Late bool `json:"late,omitempty"`
 	// Commands holds the commands of the topology, and those of the kind that failed or
 	// are still running.
 	Commands []Command `json:"commands,omitempty"`
@@ -127,6 +131,8 @@ type Facts struct {
 	Events map[string][]corev1.Event
 	// Links holds the links of the topology; nil if the cluster has no list of them.
 	Links []contract.TopologyLink
+	// LinksDigests holds the digests of the Pods' links, by the name of the Pod's objects.
+	LinksDigests map[string]string
 	// Sidecars holds answers by the name of the Pod's objects. Asked is set if every
 	// sidecar was asked, so that a missing one has not answered.
 	Sidecars map[string]Answer
@@ -256,6 +262,9 @@ func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.P
 		return out
 	}
 	side := answer.Status
+	if want := f.LinksDigests[n.Pod]; want != "" && side.Links != "" && side.Links != want {
+		out.Late, out.Reason = true, cmp.Or(out.Reason, lateReason)
+	}
 	out.Age = new(answer.Age.Seconds())
 	if m := side.Mgmt; m != nil {
 		out.Mesh = "down"
@@ -285,6 +294,9 @@ func node(f Facts, n contract.DirectoryNode, d *appsv1.Deployment, pod *corev1.P
 	}
 	return out
 }
+
+// lateReason is the reason of a node that has not received an edit of its links.
+const lateReason = "its links were edited, and the kubelet has not delivered the edit yet, which takes up to two minutes without a controller"
 
 // silentAfter is how long a sidecar may leave requests unanswered before its node is
 // degraded. On a worker with booting devices an answer can take seconds.
@@ -408,8 +420,10 @@ func (c Command) String() string {
 // verdict returns the state of the lab.
 func verdict(l Lab) string {
 	count := map[State]int{}
+	late := false
 	for _, n := range l.Nodes {
 		count[n.State]++
+		late = late || n.Late
 	}
 	ready, nodes := l.Ready()
 	up, links := l.LinksUp()
@@ -418,7 +432,7 @@ func verdict(l Lab) string {
 		return LabFailed
 	case nodes > 0 && count[StateStopped] == nodes:
 		return LabStopped
-	case ready+count[StateDegraded]+count[StateStopped] < nodes:
+	case ready+count[StateDegraded]+count[StateStopped] < nodes, late:
 		return LabDeploying
 	case ready < nodes || up < links:
 		return LabDegraded
@@ -471,7 +485,7 @@ func (l *Lab) Explain(reported []Node) {
 		if r == nil || r.PodName != n.PodName {
 			continue
 		}
-		n.Commands, n.Age = r.Commands, r.Age
+		n.Commands, n.Age, n.Late = r.Commands, r.Age, r.Late
 		n.Mesh, n.MeshPeers, n.MeshLost = r.Mesh, r.MeshPeers, r.MeshLost
 		if r.State == StateDegraded && (r.Age == nil || *r.Age > silentAfter.Seconds()) && n.State == StateReady {
 			n.State = StateDegraded // the reporter asked its sidecar, and this status did not
