@@ -10,6 +10,10 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 say "The topology ($topo)"
 cat "$topo"
 
+say "Planner: c9s' own catalogue of kinds (--planner builtin)"
+echo "The demo needs no more, and it is the quicker one to build. 'make build' also builds c9s-planner, which plans with"
+echo "containerlab's own code where its module can be downloaded; c9s then uses it by default ('c9s version' says which)."
+
 say "c9s render $topo -o $out"
 c9s render "$topo" -o "$out" --planner builtin
 say "What Kubernetes gets"
