@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,6 +76,8 @@ type destruction struct {
 	// patience is how long to wait without progress.
 	patience time.Duration
 	DestroyOptions
+	// telling guards Tell, since objects of several kinds are deleted at once.
+	telling sync.Mutex
 
 	// claimed is the context of the claim, which release gives up.
 	claimed context.Context
@@ -117,8 +120,8 @@ func (d *destruction) run(ctx, claimed context.Context, release func()) error {
 // steps returns what destroy does, in order.
 func (d *destruction) steps() []Step {
 	steps := []Step{
-		{"delete Deployments and Pods", d.removeRunning},
 		{"delete the namespace", d.removeNamespace},
+		{"delete Deployments and Pods", d.removeRunning},
 	}
 	if d.Wait {
 		steps = append(steps, Step{"wait until the Pods have stopped", d.awaitPods})
@@ -130,21 +133,24 @@ func (d *destruction) steps() []Step {
 	return steps
 }
 
-// removeRunning deletes what runs, and the inventory of older versions.
-func (d *destruction) removeRunning(context.Context) error {
-	if err := d.remove(d.claimed, running); err != nil {
-		return err
+// removeRunning deletes what runs. In a namespace that is being deleted, nothing is recreated,
+// so the order does not matter.
+func (d *destruction) removeRunning(ctx context.Context) error {
+	ctx = d.context(ctx)
+	if !d.whole {
+		return d.remove(ctx, running)
 	}
-	_, err := d.client.DropInventory(d.claimed, d.lab)
-	return err
+	errs := make([]error, len(running))
+	bounded.Each(len(running), len(running), func(i int) { errs[i] = d.remove(ctx, running[i:i+1]) })
+	return errors.Join(errs...)
 }
 
-// removeNamespace deletes the namespace if it is the lab's alone. Kubernetes waits five
-// seconds before it looks at the contents of a terminating namespace, which gives the Pods
-// time to stop.
+// removeNamespace deletes the inventory of older versions, and the namespace if it is the
+// lab's alone. Kubernetes waits five seconds before it looks at the contents of a terminating
+// namespace. Meanwhile the Pods stop.
 func (d *destruction) removeNamespace(context.Context) (err error) {
-	if d.KeepData {
-		return nil
+	if _, err := d.client.DropInventory(d.claimed, d.lab); err != nil || d.KeepData {
+		return err
 	}
 	if d.whole, err = d.deleteNamespace(d.claimed); d.whole {
 		d.release()
@@ -288,6 +294,8 @@ func (d *destruction) change(kind string, live *metav1.PartialObjectMetadata, er
 
 func (d *destruction) tell(c Change) {
 	if d.Tell != nil {
+		d.telling.Lock()
+		defer d.telling.Unlock()
 		d.Tell(c)
 	}
 }
@@ -451,7 +459,7 @@ func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy stri
 			case item.DeletionTimestamp != nil || metav1.GetControllerOf(item) != nil || kubernetesOwn(r.kind, item.Name):
 			case !owns(d.lab, item):
 				return nil, "it contains " + r.kind + " " + item.Name, nil
-			case !derived(r.kind):
+			case !slices.Contains(running, r.kind): // those are deleted one by one
 				mine = append(mine, d.change(r.kind, item, nil))
 			}
 		}

@@ -361,7 +361,7 @@ func TestDestroySteps(t *testing.T) {
 		if err := d.run(t.Context(), t.Context(), func() { released = true }); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"delete Deployments and Pods", "delete the namespace", "wait until the Pods have stopped", "delete all other objects", "wait until the namespace is deleted"}
+		want := []string{"delete the namespace", "delete Deployments and Pods", "wait until the Pods have stopped", "delete all other objects", "wait until the namespace is deleted"}
 		if !wait {
 			want = slices.DeleteFunc(want, func(s string) bool { return strings.HasPrefix(s, "wait") })
 		}
