@@ -44,7 +44,8 @@ func run(m *testing.M) int {
 		return 1
 	}
 	for _, step := range [][]string{
-		{"go", "build", "-o", program, "./cmd/c9s"},
+		// With a version: two builds without one never count as the same.
+		{"go", "build", "-ldflags", "-X github.com/c9s-lab/c9s/internal/cli.Version=e2e", "-o", program, "./cmd/c9s"},
 		{program, "image", "build", c9sImage, "--platform", "linux/amd64", "-o", layout},
 	} {
 		cmd := exec.Command(step[0], step[1:]...)
