@@ -90,6 +90,34 @@ topology:
 		},
 	},
 	{
+		name: "volumes of several Pods are on one claim",
+		topo: `name: shared
+topology:
+  defaults: {kind: linux, image: "img:1"}
+  nodes:
+    a: {volumes: ["exchange:/x", "own:/o"]}
+    b: {volumes: ["exchange:/y"]}
+    c: {volumes: ["pod:/p"]}
+    d: {volumes: ["pod:/p"], network-mode: "container:c"}
+`,
+		files: map[string]string{"c9s.yaml": "apiVersion: c9s.dev/v1\nkind: Policy\nshared-claim: team-files\n"},
+		look: func(t *testing.T, r *result) {
+			objects, errs := r.run("render")
+			claims, folders := 0, map[string]int{}
+			for line := range strings.Lines(objects) {
+				switch line = strings.TrimSpace(line); {
+				case line == "claimName: team-files":
+					claims++
+				case strings.HasPrefix(line, "subPath: c9s/shared/"):
+					folders[line]++
+				}
+			}
+			if claims != 2 || len(folders) != 1 || strings.Contains(objects, "kind: PersistentVolumeClaim") {
+				t.Errorf("%d Pods have the claim, with the folders %v\n%s", claims, folders, errs)
+			}
+		},
+	},
+	{
 		name: "SR Linux types its defaults at the first start only",
 		topo: `name: keep
 topology:

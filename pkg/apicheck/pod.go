@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 func (c *checker) deployment(d *appsv1.Deployment) {
@@ -104,6 +106,8 @@ func (c *checker) volumes(namespace string, volumes []corev1.Volume) map[string]
 			c.source("ConfigMap", namespace, v.ConfigMap.Name, v.ConfigMap.Optional, v.ConfigMap.Items)
 		case v.Secret != nil:
 			c.source("Secret", namespace, v.Secret.SecretName, v.Secret.Optional, v.Secret.Items)
+		case v.PersistentVolumeClaim != nil && v.Name == contract.SharedVolume:
+			// The claim is the user's own.
 		case v.PersistentVolumeClaim != nil:
 			c.source("PersistentVolumeClaim", namespace, v.PersistentVolumeClaim.ClaimName, nil, nil)
 		case v.HostPath != nil:

@@ -126,7 +126,7 @@ var (
 		"Give the nodes networks of their own, or let the command of the container sleep.")
 	CodeShared = declare("shared-files", "nodes of several Pods bind the same folder or volume",
 		"containerlab mounts one folder of the host for all of them; in a cluster each Pod has its own copy.",
-		"Bind it read-only if the nodes only read it; otherwise copy files, or mount a ReadWriteMany claim by an overlay.")
+		"Bind it read-only if the nodes only read it; otherwise copy files, or name a ReadWriteMany claim for volumes in c9s.yaml (shared-claim).")
 	CodeHostExec = declare("stage-exec-host", "a stage runs a command on the container host",
 		"A cluster has no container host to run commands on.",
 		"Run the command in the container (target: container).")

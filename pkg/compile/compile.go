@@ -146,7 +146,6 @@ func (c *compiler) run() {
 	}
 	c.compileNetworkModes()
 	c.compileStages()
-	c.checkShared()
 	c.compileLinks()
 	c.checkRelease()
 	c.allocate()
@@ -157,6 +156,7 @@ func (c *compiler) run() {
 	if c.o.Policy != nil {
 		c.o.Policy.Apply(c.lab, c.diags)
 	}
+	c.checkShared()
 	c.allocatePorts()
 }
 

@@ -50,7 +50,7 @@ func (c *compiler) checkShared() {
 			add("folder "+f.full, f.path, n, f.readOnly, f.pos)
 		}
 		for _, m := range n.Mounts {
-			if m.Volume != "" {
+			if m.Volume != "" && c.lab.SharedClaim == "" {
 				add("volume "+m.Volume, "volume "+m.Volume, n, m.ReadOnly, m.Pos)
 			}
 		}
@@ -71,6 +71,6 @@ func (c *compiler) checkShared() {
 		}
 		parts = append(parts, fmt.Sprintf("%s (%s)", s.what, nodes))
 	}
-	c.diags.Warnf(CodeShared, order[0].pos, "bind it with :ro if the nodes only read it; else copy files with c9s exec, or give the nodes a claim that several Pods can mount (an overlay)",
+	c.diags.Warnf(CodeShared, order[0].pos, "bind it with :ro if the nodes only read it; else write to a named volume, and name a claim for volumes of several Pods in c9s.yaml (shared-claim); c9s save fetches saved configurations",
 		"nodes do not exchange files here: each Pod has its own copy of %s, and nothing comes back to your disk", strings.Join(parts, ", "))
 }

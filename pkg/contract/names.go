@@ -149,3 +149,7 @@ func Legal(text string, by byte) string {
 	}
 	return string(b)
 }
+
+// SharedVolume is the Pod's volume with the claim that the user created for volumes of
+// several Pods.
+const SharedVolume = "shared"

@@ -37,6 +37,9 @@ type Lab struct {
 	// SuffixMgmtNames has the names of the management network be NODE.mgmt alone, so that
 	// the plain names are free for the lab's own.
 	SuffixMgmtNames bool `json:"suffixMgmtNames,omitempty"`
+	// SharedClaim is the PersistentVolumeClaim with the named volumes that several Pods
+	// have, "" for none: each Pod has its own then.
+	SharedClaim string `json:"sharedClaim,omitempty"`
 	// EncryptWires seals what passes between Pods.
 	EncryptWires bool `json:"encryptWires,omitempty"`
 	// Pods are the groups of nodes that share one Pod, sorted by name. Every

@@ -60,7 +60,7 @@ func (r *reader) load(data []byte) *Policy {
 		return nil
 	}
 	r.env = env
-	top := r.mapping(doc.Content[0], "the policy file", "apiVersion", "kind", "image", "mgmt-names", "wires", "profiles")
+	top := r.mapping(doc.Content[0], "the policy file", "apiVersion", "kind", "image", "mgmt-names", "shared-claim", "wires", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
@@ -82,6 +82,9 @@ func (r *reader) load(data []byte) *Policy {
 			r.errorf(n, "use "+mgmtNamesPlain+" or "+mgmtNamesSuffix, "mgmt-names is %q", names)
 		}
 		p.suffixed = names == mgmtNamesSuffix
+	}
+	if n := top["shared-claim"]; n != nil && r.decode(n, "shared-claim", &p.sharedClaim) && len(validation.IsDNS1123Subdomain(p.sharedClaim)) > 0 {
+		r.errorf(n, "write the name of a PersistentVolumeClaim", "shared-claim %q is not a name of Kubernetes", p.sharedClaim)
 	}
 	r.encrypt = p.wires.Encrypt
 	profiles := map[string]int{}

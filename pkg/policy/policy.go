@@ -28,9 +28,10 @@ const (
 
 // Policy is a compiled policy file: its profiles by priority, then name.
 type Policy struct {
-	profiles []*profile
-	wires    Wires
-	image    string
+	profiles    []*profile
+	wires       Wires
+	image       string
+	sharedClaim string
 	// suffixed reports whether management names are NODE.mgmt.
 	suffixed bool
 }
@@ -73,9 +74,12 @@ type File struct {
 	Image string `json:"image,omitempty"`
 	// MgmtNames is what the nodes are called on the management network: "plain" (the
 	// default) for containerlab's names, "suffix" for NODE.mgmt alone.
-	MgmtNames string    `json:"mgmt-names,omitempty"`
-	Wires     *Wires    `json:"wires,omitempty"`
-	Profiles  []Profile `json:"profiles"`
+	MgmtNames string `json:"mgmt-names,omitempty"`
+	// SharedClaim is a PersistentVolumeClaim of the namespace that several Pods can mount
+	// (ReadWriteMany). It holds the named volumes that several Pods have.
+	SharedClaim string    `json:"shared-claim,omitempty"`
+	Wires       *Wires    `json:"wires,omitempty"`
+	Profiles    []Profile `json:"profiles"`
 }
 
 // Wires is what all wires of the lab have in common.
@@ -90,6 +94,7 @@ type Wires struct {
 // profile that matches no node is a warning.
 func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
 	l.EncryptWires, l.Image, l.SuffixMgmtNames = p.wires.Encrypt, p.image, p.suffixed
+	l.SharedClaim = p.sharedClaim
 	for _, prof := range p.profiles {
 		prof.used = 0
 	}

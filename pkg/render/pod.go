@@ -24,6 +24,8 @@ type podView struct {
 	hostNetwork bool
 	// persistent means that the node folders are on a PersistentVolumeClaim.
 	persistent bool
+	// shared are the named volumes on the lab's shared claim.
+	shared map[string]bool
 }
 
 // member is one node of the Pod.
@@ -35,7 +37,7 @@ type member struct {
 }
 
 func newPodView(x *index, pod *lab.Pod) *podView {
-	v := &podView{name: pod.Name, nodes: pod.Nodes, primary: x.nodes[pod.Nodes[0]]}
+	v := &podView{name: pod.Name, nodes: pod.Nodes, primary: x.nodes[pod.Nodes[0]], shared: x.shared}
 	taken := map[string]bool{prepareName: true, wireName: true}
 	for _, name := range pod.Nodes {
 		m := member{node: x.nodes[name], plan: x.plans[name]}

@@ -148,6 +148,8 @@ type index struct {
 	aliases map[string][]string
 	// links are the texts of links.json, by the name of the Pod.
 	links map[string]string
+	// shared are the named volumes on the lab's shared claim.
+	shared map[string]bool
 }
 
 func newIndex(l *lab.Lab, plans map[string]*plan.Plan, opts Options, diags *diag.List) *index {
@@ -179,6 +181,7 @@ func newIndex(l *lab.Lab, plans map[string]*plan.Plan, opts Options, diags *diag
 			x.podOf[name] = &l.Pods[i]
 		}
 	}
+	x.shared = x.sharedVolumes()
 	return x
 }
 
@@ -207,6 +210,25 @@ func (x *index) view(pods []*lab.Pod, diags *diag.List) []*podView {
 		diags.Append(v.diags)
 		return nil
 	})
+	return out
+}
+
+// sharedVolumes are the named volumes that several Pods have, if the lab has a claim for
+// them.
+func (x *index) sharedVolumes() map[string]bool {
+	out := map[string]bool{}
+	if x.lab.SharedClaim == "" {
+		return out
+	}
+	pods := map[string]*lab.Pod{}
+	for _, n := range x.lab.Nodes {
+		for _, m := range n.Mounts {
+			if first := pods[m.Volume]; m.Volume != "" && first != nil && first != x.podOf[n.Name] {
+				out[m.Volume] = true
+			}
+			pods[m.Volume] = x.podOf[n.Name]
+		}
+	}
 	return out
 }
 

@@ -156,8 +156,15 @@ func (b *deploymentBuilder) dataVolume() string {
 // claimVolumes is where named volumes are on a claim.
 const claimVolumes = "volumes"
 
-// namedVolume is a volume of the topology: on the claim if there is one.
+// namedVolume is a volume of the topology: on the lab's claim if several Pods have it, or
+// on the Pod's, if there is one.
 func (b *deploymentBuilder) namedVolume(name string) folder {
+	if b.pod.shared[name] {
+		claim := b.volumes.add("shared", contract.SharedVolume, corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: b.index.lab.SharedClaim},
+		})
+		return folder{claim, path.Join("c9s", contract.Slug(b.index.lab.Name, 50), claimFolder(name))}
+	}
 	if b.pod.persistent {
 		return folder{b.dataVolume(), path.Join(claimVolumes, claimFolder(name))}
 	}
@@ -179,7 +186,7 @@ func (v *podView) claimFolders() []string {
 	for _, m := range v.members {
 		for _, c := range m.plan.Containers {
 			for _, mount := range c.Mounts {
-				if mount.Volume != "" && !slices.Contains(out, claimFolder(mount.Volume)) {
+				if mount.Volume != "" && !v.shared[mount.Volume] && !slices.Contains(out, claimFolder(mount.Volume)) {
 					out = append(out, claimFolder(mount.Volume))
 				}
 			}
