@@ -19,11 +19,12 @@ import (
 // The kubelet looks at a Pod's ConfigMaps every minute or so, and when the Pod changes. After
 // an edit of links the controller annotates the Pods that have not got it yet. It gives a
 // deploy, which does so too, syncAfter, and it tries again while a Pod still has not got the
-// edit: its kubelet may not have heard of the new ConfigMap yet.
+// edit: its kubelet may not have heard of the new ConfigMap yet. After syncMost it gives up,
+// since an overlay may give a Pod other links than the topology has for it.
 const (
 	syncAfter = 700 * time.Millisecond
 	syncAgain = time.Second
-	syncMost  = time.Minute
+	syncMost  = 30 * time.Second
 )
 
 // watchTopology watches the ConfigMap that has the digests of all links, and no other. edited
@@ -94,9 +95,12 @@ func (s *syncer) sync(ctx context.Context, late []latePod, now time.Time) (wait 
 			t = &try{digest: l.digest, next: now.Add(syncAfter), wait: syncAgain}
 		}
 		s.tries[l.pod.Name] = t
+		if t.wait > syncMost {
+			continue
+		}
 		if !now.Before(t.next) {
 			err = errors.Join(err, Touch(ctx, s.client, l.pod, fieldManager))
-			t.next, t.wait = now.Add(t.wait), min(2*t.wait, syncMost)
+			t.next, t.wait = now.Add(t.wait), 2*t.wait
 		}
 		if until := t.next.Sub(now); wait == 0 || until < wait {
 			wait = until

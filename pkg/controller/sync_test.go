@@ -49,6 +49,27 @@ func TestSync(t *testing.T) {
 	}
 }
 
+// TestSyncGivesUp: a Pod that never has its links costs a few writes, and then none.
+func TestSyncGivesUp(t *testing.T) {
+	client := cluster(t, pods())
+	s := newSyncer(client)
+	now, total := time.Now(), 0
+	for range 600 {
+		wait, err := s.sync(t.Context(), []latePod{{pods()[0], "new"}}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if total += len(writes(client)); wait == 0 {
+			if total < 3 || total > 8 {
+				t.Errorf("%d writes", total)
+			}
+			return
+		}
+		now = now.Add(time.Second)
+	}
+	t.Errorf("%d writes in ten minutes, and more to come", total)
+}
+
 // TestEditOfLinks: the controller sees an edit of the links in the topology and makes the
 // kubelet deliver it, and then writes nothing more.
 func TestEditOfLinks(t *testing.T) {

@@ -146,7 +146,12 @@ func (w *yamlWriter) flowValue() bool {
 		return true
 	}
 	w.out = append(w.out, c)
+	// Objects in a list have a line each: a change of one is a change of one line.
+	objects := c == '[' && w.in[w.pos+1] == '{'
 	for first := true; w.step(); first = false {
+		if !first && objects {
+			return false
+		}
 		if !first {
 			w.out = append(w.out, ", "...)
 		}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -114,20 +115,30 @@ func (b *podBuilder) render() []manifest.Object {
 	}
 	add(nodes, b.pod.primary, (&deploymentBuilder{index: b.index, pod: b.pod, staged: staged, diags: b.diags}).deployment())
 	for i := range out {
-		out[i].Comments = comments[out[i].Kind()]
+		out[i].Comments = b.pod.comments(out[i].Kind())
 	}
 	return out
 }
 
-// comments explain to readers of the YAML what would surprise them, by kind and key.
-var comments = map[string]map[string]string{
-	"Deployment": {
-		"spec.strategy":                     "The old Pod ends first: both have the same addresses.",
-		"spec.template.spec.initContainers": "The sidecar writes the files and makes the interfaces; then the devices start.",
-		"spec.template.spec.subdomain":      "Peers find the Pod as <hostname>.<subdomain>.",
-		"spec.template.spec.tolerations":    "Leave a lost worker after 30 seconds, and not after five minutes.",
-		"spec.template.metadata.labels":     "Labels of the topology are here too, for kubectl -l.",
-	},
+// deploymentComments explain to readers of the YAML what would surprise them, by key.
+var deploymentComments = map[string]string{
+	"spec.strategy":                     "The old Pod ends first: both have the same addresses.",
+	"spec.template.spec.initContainers": "The sidecar writes the files and makes the interfaces; then the devices start.",
+	"spec.template.spec.subdomain":      "Peers find the Pod as <hostname>.<subdomain>.",
+	"spec.template.spec.tolerations":    "Leave a lost worker after 30 seconds, and not after five minutes.",
+}
+
+// comments returns the comments on an object of the Pod.
+func (v *podView) comments(kind string) map[string]string {
+	if kind != "Deployment" {
+		return nil
+	}
+	if len(v.podLabels()) == 0 {
+		return deploymentComments
+	}
+	out := maps.Clone(deploymentComments)
+	out["spec.template.metadata.labels"] = "Labels of the topology are here too, for kubectl -l."
+	return out
 }
 
 // checkHostNetwork rejects links and waits for other nodes: both need a wire, and a
