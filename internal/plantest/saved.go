@@ -2,6 +2,7 @@ package plantest
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -103,14 +104,9 @@ topology:
 		files: map[string]string{"c9s.yaml": "apiVersion: c9s.dev/v1\nkind: Policy\nshared-claim: team-files\n"},
 		look: func(t *testing.T, r *result) {
 			objects, errs := r.run("render")
-			claims, folders := 0, map[string]int{}
-			for line := range strings.Lines(objects) {
-				switch line = strings.TrimSpace(line); {
-				case line == "claimName: team-files":
-					claims++
-				case strings.HasPrefix(line, "subPath: c9s/shared/"):
-					folders[line]++
-				}
+			claims, folders := strings.Count(objects, "claimName: team-files"), map[string]int{}
+			for _, folder := range regexp.MustCompile(`subPath: c9s/shared/[\w-]+`).FindAllString(objects, -1) {
+				folders[folder]++
 			}
 			if claims != 2 || len(folders) != 1 || strings.Contains(objects, "kind: PersistentVolumeClaim") {
 				t.Errorf("%d Pods have the claim, with the folders %v\n%s", claims, folders, errs)
