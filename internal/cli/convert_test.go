@@ -116,7 +116,7 @@ func TestConvertRejects(t *testing.T) {
 var source = regexp.MustCompile(`(?m)(c9s\.dev/source: [^\s:]*|^# [^\s:]*):\d+`)
 
 // fabric is what a control card is told of the switch fabric.
-var fabric = regexp.MustCompile(`(?m)^ +- \{name: NOKIA_SROS_SFM, value: .*\}\n|"NOKIA_SROS_SFM": ".*"`)
+var fabric = regexp.MustCompile(`(?m)^ +- (?:\{name: NOKIA_SROS_SFM, value: .*\}|name: NOKIA_SROS_SFM\n +value: .*)\n|"NOKIA_SROS_SFM": ".*"`)
 
 // TestConvertCorpus rewrites every public lab for containerlab 0.81, which must accept
 // it then; it renders to the same objects.
