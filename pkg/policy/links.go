@@ -99,8 +99,8 @@ func (r *linkRule) impair(link *lab.Link, from int) {
 	}
 }
 
-// compile reads durations, percentages and the rate.
-func (i *Impair) compile() (*lab.Impairment, error) {
+// Compile reads durations, percentages and the rate.
+func (i *Impair) Compile() (*lab.Impairment, error) {
 	out := &lab.Impairment{Loss: i.Loss, Corruption: i.Corruption, Duplication: i.Duplication, Reordering: i.Reordering, Seed: i.Seed}
 	for _, p := range []struct {
 		name  string

@@ -361,7 +361,7 @@ func (r *reader) links(n *yaml.Node, p *profile) {
 			r.errorf(item, "remove the datapath, or wires.encrypt", "datapath vxlan cannot be encrypted")
 		}
 		if rule.Impair != nil {
-			impairment, err := rule.Impair.compile()
+			impairment, err := rule.Impair.Compile()
 			if err != nil {
 				r.errorf(item, "", "impair: %v", err)
 				continue

@@ -33,6 +33,7 @@ const (
 	Status   = "status"   // and labs, inspect, graph
 	Exec     = "exec"     // and shell
 	Save     = "save"
+	Link     = "link"
 	SSH      = "ssh"     // and all others that connect to nodes: dial, forward, proxy, ...
 	Console  = "console" // of a node that is no virtual machine
 	Logs     = "logs"
@@ -41,7 +42,7 @@ const (
 )
 
 // Commands are all commands that need rights, in the order of the documentation.
-var Commands = []string{Deploy, Redeploy, Status, Exec, Save, SSH, Console, Logs, Restart, Destroy}
+var Commands = []string{Deploy, Redeploy, Status, Exec, Save, Link, SSH, Console, Logs, Restart, Destroy}
 
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
@@ -104,7 +105,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Deploy, pods, "", "list", "watch")
 	add(Deploy, deployments, "", "list", "watch")
 	add(Redeploy, pods, "", "deletecollection")
-	for _, command := range []string{Status, Exec, Save, SSH, Console, Logs, Restart} { // they find the lab and its nodes
+	for _, command := range []string{Status, Exec, Save, Link, SSH, Console, Logs, Restart} { // they find the lab and its nodes
 		add(command, configMaps, "", "list")
 		add(command, deployments, "", "list")
 		add(command, pods, "", "list")
@@ -118,6 +119,8 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Save, configMaps, "", "get")
 	add(Save, pods, "", "get")
 	add(Save, pods, "exec", "create")
+	add(Link, configMaps, "", "get", "update")
+	add(Link, pods, "status", "patch")
 	add(SSH, configMaps, "", "get")
 	add(SSH, pods, "exec", "create")
 	add(Console, pods, "attach", "create")

@@ -1,0 +1,107 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/c9s-lab/c9s/internal/foreign"
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/manifest"
+)
+
+// Links returns the connectivity of a Pod as the cluster has it.
+func (c *Client) Links(ctx context.Context, lab Found, pod string) (*contract.Links, error) {
+	_, links, err := c.readLinks(ctx, lab, pod)
+	return links, err
+}
+
+func (c *Client) readLinks(ctx context.Context, lab Found, pod string) (*corev1.ConfigMap, *contract.Links, error) {
+	cm, err := c.Typed.CoreV1().ConfigMaps(lab.Namespace).Get(ctx, contract.LinksConfigMap(pod), metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the links of %s: %w", pod, err)
+	}
+	links := &contract.Links{}
+	if err := foreign.JSON([]byte(cm.Data[contract.LinksFile]), foreign.MaxElements, links); err != nil {
+		return nil, nil, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
+	}
+	return cm, links, nil
+}
+
+// Impair changes the impairment of what an interface of a node sends: change gets the
+// present one and returns the new one, either nil for none. It returns the interface with the
+// new impairment. The next deploy restores the impairment of the policy.
+func (c *Client) Impair(ctx context.Context, lab Found, n Node, name string, change func(contract.Interface, *contract.Impairment) *contract.Impairment) (in contract.Interface, err error) {
+	changed := false
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		cm, links, err := c.readLinks(ctx, lab, n.Deployment)
+		if err != nil {
+			return err
+		}
+		i, err := FindInterface(links, n.Name, name)
+		if err != nil {
+			return err
+		}
+		at := impairmentOf(&links.Interfaces[i])
+		if at == nil {
+			return fmt.Errorf("%s:%s does not lead to a node of the lab: only such links can be impaired", n.Name, name)
+		}
+		*at = change(links.Interfaces[i], *at)
+		in = links.Interfaces[i]
+		text := manifest.PrettyJSON(links, 2)
+		if changed = cm.Data[contract.LinksFile] != text; !changed {
+			return nil
+		}
+		cm.Data[contract.LinksFile] = text
+		_, err = c.Typed.CoreV1().ConfigMaps(lab.Namespace).Update(ctx, cm, metav1.UpdateOptions{FieldManager: FieldManager + "-link"})
+		return err
+	})
+	if err != nil || !changed {
+		return in, err
+	}
+	return in, c.touch(ctx, lab.Namespace, n.Deployment)
+}
+
+// impairmentOf returns where an interface has its impairment, nil if it cannot have one.
+func impairmentOf(in *contract.Interface) **contract.Impairment {
+	switch {
+	case in.Wire != nil:
+		return &in.Wire.Impairment
+	case in.Local != nil:
+		return &in.Local.Impairment
+	}
+	return nil
+}
+
+// ImpairmentOf returns the impairment of an interface, nil for none.
+func ImpairmentOf(in contract.Interface) *contract.Impairment {
+	if at := impairmentOf(&in); at != nil {
+		return *at
+	}
+	return nil
+}
+
+// FindInterface returns the index of an interface of a node, by its name in Linux or in the
+// kind's spelling.
+func FindInterface(links *contract.Links, node, name string) (int, error) {
+	var names []string
+	for i, in := range links.Interfaces {
+		if in.Node != node {
+			continue
+		}
+		if in.Name == name || in.Alias == name && name != "" {
+			return i, nil
+		}
+		names = append(names, in.Name)
+	}
+	if len(names) == 0 {
+		return 0, fmt.Errorf("node %s has no links", node)
+	}
+	slices.Sort(names)
+	return 0, fmt.Errorf("node %s has no interface %s; it has %s", node, name, strings.Join(names, ", "))
+}

@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"encoding/json"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/manifest"
+)
+
+// TestImpair: the impairment of one interface changes, the rest of the Pod's links stays.
+func TestImpair(t *testing.T) {
+	old := &contract.Impairment{Loss: 1}
+	links := contract.Links{
+		Version: contract.LinksVersion, Lab: "l", Pod: "r1", Hostname: "R1",
+		Interfaces: []contract.Interface{
+			{Name: "eth1", Node: "R1", Wire: &contract.Wire{ID: 1, PeerNode: "R2", PeerInterface: "eth1", Impairment: old}},
+			{Name: "e1-2", Alias: "ethernet-1/2", Node: "R1", Local: &contract.Local{ID: 2, PeerNode: "R3", PeerInterface: "eth1"}},
+			{Name: "eth3", Node: "R1", Dummy: true},
+			{Name: "eth1", Node: "R3", Local: &contract.Local{ID: 2, PeerNode: "R1", PeerInterface: "e1-2"}},
+		},
+	}
+	typed := fake.NewClientset(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r1-links"},
+		Data:       map[string]string{contract.LinksFile: manifest.PrettyJSON(links, 2), "other": "kept"},
+	})
+	c := &Client{Typed: typed}
+	lab := Found{Name: "l", Namespace: "ns"}
+	delay := &contract.Impairment{DelayMS: 50}
+	for _, tt := range []struct {
+		node, name string
+		to         *contract.Impairment
+		wantErr    string
+	}{
+		{"R1", "eth1", delay, ""},
+		{"R1", "ethernet-1/2", delay, ""},
+		{"R3", "eth1", nil, ""},
+		{"R1", "eth9", delay, "node R1 has no interface eth9; it has e1-2, eth1, eth3"},
+		{"R1", "eth3", delay, "R1:eth3 does not lead to a node of the lab: only such links can be impaired"},
+		{"R9", "eth1", delay, "node R9 has no links"},
+	} {
+		in, err := c.Impair(t.Context(), lab, Node{Name: tt.node, Deployment: "r1"}, tt.name, func(in contract.Interface, now *contract.Impairment) *contract.Impairment {
+			if in.Node != tt.node || (in.Name == "eth1" && in.Node == "R1") != (now != nil) {
+				t.Errorf("%s:%s: change of %+v gets %+v", tt.node, tt.name, in, now)
+			}
+			return tt.to
+		})
+		switch {
+		case tt.wantErr != "":
+			if err == nil || err.Error() != tt.wantErr {
+				t.Errorf("%s:%s: %v, want %s", tt.node, tt.name, err, tt.wantErr)
+			}
+		case err != nil:
+			t.Errorf("%s:%s: %v", tt.node, tt.name, err)
+		case ImpairmentOf(in) != tt.to && *ImpairmentOf(in) != *tt.to:
+			t.Errorf("%s:%s: %+v", tt.node, tt.name, ImpairmentOf(in))
+		}
+	}
+	cm, err := typed.CoreV1().ConfigMaps("ns").Get(t.Context(), "r1-links", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	links.Interfaces[0].Wire.Impairment, links.Interfaces[1].Local.Impairment = delay, delay
+	want, _ := json.Marshal(links)
+	var got contract.Links
+	if err := json.Unmarshal([]byte(cm.Data[contract.LinksFile]), &got); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := json.Marshal(got); string(text) != string(want) || cm.Data["other"] != "kept" {
+		t.Errorf("%s\nwant %s", text, want)
+	}
+}
