@@ -179,7 +179,7 @@ func (l *lab) played(t *testing.T, key string) {
   tasks:
     - raw: hostname
       register: answer
-    - copy: {content: "from ansible\n", dest: /tmp/played}
+    - raw: echo from ansible > /tmp/played
     - debug: {msg: "{{ inventory_hostname }} is {{ answer.stdout | trim }}"}
 `
 	for name, text := range map[string]string{"hosts.yml": string(inventory), "play.yml": play} {
@@ -328,7 +328,7 @@ func (l *lab) proxied(t *testing.T) {
 func (l *lab) datagrams(t *testing.T) {
 	serve := func() {
 		t.Helper()
-		if out, err := l.in(t.Context(), "h2", "sh", "-c", "socat UDP-LISTEN:161,fork EXEC:'tr a-z A-Z' >/dev/null 2>&1 &"); err != nil {
+		if out, err := l.in(t.Context(), "h2", "sh", "-c", "socat UDP-LISTEN:161,fork EXEC:cat >/dev/null 2>&1 &"); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
@@ -344,7 +344,7 @@ func (l *lab) datagrams(t *testing.T) {
 		_ = c.SetReadDeadline(time.Now().Add(3 * time.Second))
 		got := make([]byte, 100)
 		n, err := c.Read(got)
-		if err == nil && string(got[:n]) != "PUBLIC\n" {
+		if err == nil && string(got[:n]) != "public\n" {
 			err = fmt.Errorf("the answer is %q", got[:n])
 		}
 		return err
@@ -357,7 +357,15 @@ func (l *lab) datagrams(t *testing.T) {
 
 // consoles reads a serial console: a Telnet server of the node's loopback.
 func (l *lab) consoles(t *testing.T) {
-	if out, err := l.in(t.Context(), "h2", "sh", "-c", `socat TCP-LISTEN:5000,bind=127.0.0.1,fork,reuseaddr SYSTEM:'printf "\377\373\001login: "; read x; echo hello $x' >/dev/null 2>&1 &`); err != nil {
+	const serve = `cat > /tmp/console <<'END'
+#!/bin/sh
+printf '\377\373\001login: '
+read x
+echo hello "$x"
+END
+chmod 755 /tmp/console
+socat TCP-LISTEN:5000,bind=127.0.0.1,fork,reuseaddr EXEC:/tmp/console >/dev/null 2>&1 &`
+	if out, err := l.in(t.Context(), "h2", "sh", "-c", serve); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	testcluster.Eventually(t, patience, "the console", func() error {
