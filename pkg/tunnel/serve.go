@@ -106,6 +106,8 @@ func (s *server) serve(ctx context.Context, stream *smux.Stream) {
 		return
 	}
 	defer to.Close()
+	// The end of the tunnel's stream looks like the end of one direction of the connection.
+	defer context.AfterFunc(ctx, func() { to.Close() })()
 	if writeText(stream, "") != nil {
 		return
 	}
