@@ -125,7 +125,7 @@ func (f *consoleFlags) attach(ctx context.Context, world IO, client *cluster.Cli
 		}
 		var sizes remotecommand.TerminalSizeQueue
 		if has.TTY && t.Raw {
-			sizes = terminalSizes{t.MonitorSize(t.GetSize())}
+			sizes = sizesOf(t)
 		}
 		err := client.Attach(ctx, found.Namespace, pod.Name, node.Containers[0], s, sizes)
 		if errors.Is(err, context.Canceled) {
@@ -133,6 +133,15 @@ func (f *consoleFlags) attach(ctx context.Context, world IO, client *cluster.Cli
 		}
 		return err
 	})
+}
+
+// sizesOf returns the sizes of a terminal, nil if the output is none.
+func sizesOf(t kubectlterm.TTY) remotecommand.TerminalSizeQueue {
+	queue := t.MonitorSize(t.GetSize())
+	if queue == nil {
+		return nil
+	}
+	return terminalSizes{queue}
 }
 
 // terminalSizes are the sizes of the terminal, in the type of the other package.

@@ -25,7 +25,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/access"
 	"github.com/c9s-lab/c9s/pkg/access/forward"
 	"github.com/c9s-lab/c9s/pkg/cluster"
-	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/tunnel"
 )
 
@@ -312,15 +311,13 @@ func writeHosts(file string, lab cluster.Found, ports []*forwarded) (undo func()
 	var lines strings.Builder
 	var done []string
 	for _, p := range ports {
-		if slices.Contains(done, p.Node) || !contract.HostName(p.Node) {
+		if slices.Contains(done, p.Node) {
 			continue
 		}
 		done = append(done, p.Node)
-		fmt.Fprintf(&lines, "%s %s", p.Local.Addr(), p.Node)
-		if contract.HostName(lab.Name) {
-			fmt.Fprintf(&lines, " %s.%s", p.Node, lab.Name)
+		if names := localNames([]string{p.Node}, lab.Name); len(names) > 0 {
+			fmt.Fprintf(&lines, "%s %s\n", p.Local.Addr(), strings.Join(names, " "))
 		}
-		lines.WriteString("\n")
 	}
 	name := "c9s: forward of namespace " + lab.Namespace
 	write := func(body string) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/save"
 )
@@ -162,6 +163,10 @@ func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []strin
 // one saves one node.
 func (f *saveFlags) one(ctx context.Context, client *cluster.Client, found cluster.Found, n cluster.Node, catalogue *kinds.Catalogue, dir string) savedNode {
 	row := savedNode{Node: n.Name, Kind: n.Kind, State: failedState}
+	if !contract.HostName(n.Name) { // the name comes from the cluster, and might be a path
+		row.Reason = "its name cannot be that of a file"
+		return row
+	}
 	kind, ok := catalogue.Lookup(n.Kind)
 	switch {
 	case !ok:

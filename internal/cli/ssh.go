@@ -48,12 +48,19 @@ are not checked, and your keys, agent and configuration are used as always. With
   c9s ssh H1 -l root -o ForwardX11=no uptime`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), world, args[0], args[1:])
+			command, err := afterNode(cmd, args[1:])
+			if err != nil {
+				return err
+			}
+			if help, _ := cmd.Flags().GetBool("help"); help {
+				return cmd.Help()
+			}
+			return f.run(cmd.Context(), world, args[0], command)
 		},
 	}
 	f.add(cmd, world, "") // -t is a terminal here, as for ssh
 	fs := cmd.Flags()
-	fs.SetInterspersed(false) // what follows the node is the command's
+	fs.SetInterspersed(false) // what follows the command's first word is the command's
 	fs.StringVarP(&f.user, "user", "l", "", "user (default: that of the node's kind)")
 	fs.Uint16VarP(&f.port, "port", "p", 22, "port of the node")
 	fs.StringVar(&f.address, "address", "", "address of the node (default: its management address)")
@@ -63,6 +70,15 @@ are not checked, and your keys, agent and configuration are used as always. With
 	fs.BoolVarP(&f.agent, "agent", "A", false, "forward the authentication agent")
 	fs.BoolVar(&f.password, "password", false, "log in with the default password of the node's kind")
 	return cmd
+}
+
+// afterNode reads the flags between the node and the command, which ssh takes too, and returns
+// the command.
+func afterNode(cmd *cobra.Command, args []string) ([]string, error) {
+	if err := cmd.Flags().Parse(args); err != nil {
+		return nil, err
+	}
+	return cmd.Flags().Args(), nil
 }
 
 func (f *sshFlags) run(ctx context.Context, world IO, name string, command []string) error {
@@ -104,6 +120,8 @@ func (f *sshFlags) arguments(node cluster.Node, user, proxy string, command []st
 	for _, o := range f.options {
 		args = append(args, "-o", o)
 	}
+	// Several labs may have a node of this name: a connection that is open may lead to another one.
+	args = append(args, "-o", "ControlPath=none")
 	if f.password {
 		args = append(args, "-o", "PreferredAuthentications=password,keyboard-interactive", "-o", "NumberOfPasswordPrompts=1")
 	}

@@ -14,9 +14,12 @@ import (
 	"testing"
 	"time"
 
+	kubectlterm "k8s.io/kubectl/pkg/util/term"
+
 	"github.com/c9s-lab/c9s/pkg/access/sshconfig"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 // What ssh is started with: nothing of a password.
@@ -40,7 +43,7 @@ func TestSSHArguments(t *testing.T) {
 	for _, o := range sshconfig.Options {
 		want = append(want, "-o", o.Key+"="+o.Value)
 	}
-	want = append(want, "-o", "Compression=yes", "-o", "PreferredAuthentications=password,keyboard-interactive", "-o", "NumberOfPasswordPrompts=1",
+	want = append(want, "-o", "Compression=yes", "-o", "ControlPath=none", "-o", "PreferredAuthentications=password,keyboard-interactive", "-o", "NumberOfPasswordPrompts=1",
 		"-i", "key", "-l", "admin", "-t", "R1", "--", "show", "version")
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -51,6 +54,30 @@ func TestSSHArguments(t *testing.T) {
 	}
 	if strings.Contains(strings.Join(got, " "), login.Password) {
 		t.Error("the password is on the command line")
+	}
+}
+
+// Flags may stand before and after the node, as for ssh; those after the command's first word are
+// the command's.
+func TestSSHFlagsAfterNode(t *testing.T) {
+	for line, want := range map[string]string{
+		"srl1 --password": `true "" [] []`, "--password srl1": `true "" [] []`,
+		"H1 -l root -o X=y uptime": `false "root" [X=y] ["uptime"]`, "-l root H1 -o X=y uptime": `false "root" [X=y] ["uptime"]`,
+		"-o A=b H1 -o X=y": `false "" [A=b,X=y] []`, "R1 -- cmd -l": `false "" [] ["cmd" "-l"]`,
+		"R1 cmd -l root -- x": `false "" [] ["cmd" "-l" "root" "--" "x"]`, "R1": `false "" [] []`,
+	} {
+		cmd := newSSH(IO{})
+		if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+		command, err := afterNode(cmd, cmd.Flags().Args()[1:])
+		fs := cmd.Flags()
+		if got := fmt.Sprintf("%s %q %s %q", fs.Lookup("password").Value, fs.Lookup("user").Value.String(), fs.Lookup("option").Value, command); got != want || err != nil {
+			t.Errorf("%s: got %s, %v, want %s", line, got, err, want)
+		}
+	}
+	if _, err := afterNode(newSSH(IO{}), []string{"--pasword"}); err == nil {
+		t.Error("an unknown flag after the node is no error")
 	}
 }
 
@@ -87,6 +114,52 @@ func TestProxyCommandQuotes(t *testing.T) {
 	}
 	if got, want := string(out), strings.Join(words[2:], "\n")+"\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Nodes do not take the names of hosts outside the lab.
+func TestLocalNames(t *testing.T) {
+	for _, c := range []struct{ node, lab, want string }{
+		{"R1", "demo", "R1 R1.demo"}, {"R1", "demo.2", "R1 R1.demo.2"}, {"R1", "bad lab", "R1"}, {"bad name", "demo", ""},
+		{"github.com", "demo", ""}, {"localhost", "demo", "localhost.demo"}, {"LocalHost", "com", ""},
+		{"github", "com", "github"}, {"github", "COM", "github"}, {"x", "github.com", "x"}, {"x", "github.io", "x"}, {"printer", "local", "printer"},
+	} {
+		if got := strings.Join(localNames([]string{c.node, c.node}, c.lab), " "); got != c.want {
+			t.Errorf("node %s of lab %s: %q, want %q", c.node, c.lab, got, c.want)
+		}
+	}
+	ports := []*forwarded{{Node: "github", Local: netip.MustParseAddrPort("127.30.0.1:22")}, {Node: "github.com", Local: netip.MustParseAddrPort("127.30.0.2:22")}}
+	file := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writeHosts(file, cluster.Found{Name: "com", Namespace: "ns"}, ports); err != nil {
+		t.Fatal(err)
+	}
+	if got := readFile(t, file); strings.Contains(got, "github.com") {
+		t.Errorf("github.com leads to a node:\n%s", got)
+	}
+	nodes := []cluster.Node{{Name: "github.com", Deployment: "github-com", Kind: "linux", Containers: []string{"x"}}, {Name: "localhost", Deployment: "localhost", Kind: "linux", Containers: []string{"x"}}}
+	text, err := sshConfigText(targetFlags{}, "ctx", cluster.Found{Name: "com", Namespace: "ns"}, nodes)
+	if err != nil || strings.Count(text, "\nHost ") != 1 || !strings.Contains(text, "\nHost github-com\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// The output of a console need not be a terminal.
+func TestConsoleSizes(t *testing.T) {
+	if got := sizesOf(kubectlterm.TTY{Raw: true, Out: &bytes.Buffer{}}); got != nil {
+		t.Errorf("%#v", got)
+	}
+}
+
+// A node of a name that is a path is not saved anywhere.
+func TestSaveOfAHostileName(t *testing.T) {
+	for _, name := range []string{"../../.ssh/x", "a/b", "", ".."} {
+		row := (&saveFlags{}).one(t.Context(), nil, cluster.Found{}, cluster.Node{Name: name, Kind: "linux"}, kinds.Builtin(), t.TempDir())
+		if row.State != failedState || row.Reason != "its name cannot be that of a file" {
+			t.Errorf("%q: %+v", name, row)
+		}
 	}
 }
 

@@ -102,8 +102,8 @@ func (f targetFlags) here(world IO) targetFlags {
 
 func firstName(nodes []cluster.Node) string {
 	for _, n := range nodes {
-		if len(n.Containers) > 0 {
-			return hostName(n)
+		if name := hostName(n); len(n.Containers) > 0 && !realHost(name) {
+			return name
 		}
 	}
 	return "NODE"
@@ -126,25 +126,21 @@ func sshConfigText(target targetFlags, kubeContext string, found cluster.Found, 
 		if len(n.Containers) == 0 {
 			continue
 		}
-		var names []string
+		var own []string
 		for _, name := range []string{n.Name, strings.ToLower(n.Name), n.Deployment} {
-			if contract.HostName(name) && !slices.Contains(names, name) && (name == n.Name || !taken[name]) {
-				names = append(names, name)
+			if name == n.Name || !taken[name] {
+				own = append(own, name)
 			}
 		}
-		for _, name := range slices.Clone(names) {
-			names = append(names, name+"."+lab)
+		names := localNames(own, lab)
+		if len(names) == 0 {
+			continue
 		}
 		proxy, err := proxyCommand(target, kubeContext, found.Namespace, n.Deployment, 22, "")
 		if err != nil {
 			return "", err
 		}
-		kind := kindOf(n)
-		h := sshconfig.Host{Names: names, User: kind.Credentials.Username, Proxy: proxy}
-		if kind.Name == "nokia_sros" { // it ends the session after a few keys that it does not take
-			h.Extra = []sshconfig.Option{{Key: "PubkeyAuthentication", Value: "unbound"}}
-		}
-		hosts = append(hosts, h)
+		hosts = append(hosts, sshconfig.Host{Names: names, User: kindOf(n).Credentials.Username, Proxy: proxy})
 	}
 	return sshconfig.Text("Nodes of lab "+lab+", written by c9s ssh-config.", hosts), nil
 }

@@ -29,6 +29,12 @@ const (
 	retry    = 250 * time.Millisecond
 )
 
+// greetingTime is how long a far end may take to start and greet.
+const greetingTime = 20 * time.Second
+
+// errSilent is the error of a far end that does not greet in time.
+var errSilent = fmt.Errorf("the Pod's sidecar does not answer within %s", greetingTime)
+
 // Lab dials nodes. It keeps one tunnel to each Pod, and opens another one when that has ended.
 type Lab struct {
 	start Start
@@ -135,6 +141,8 @@ func (l *Lab) Close() {
 
 // open starts a far end and waits for its greeting.
 func open(ctx context.Context, start Start, pod string) (*tunnel.Client, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(greetingTime, func() { cancel(errSilent) })
 	in, toFar := io.Pipe()
 	fromFar, out := io.Pipe()
 	complaint := &lastWords{}
@@ -145,14 +153,26 @@ func open(ctx context.Context, start Start, pod string) (*tunnel.Client, error) 
 		in.CloseWithError(io.ErrClosedPipe)
 		out.Close()
 	}()
-	client, err := tunnel.NewClient(stream{fromFar, toFar})
+	far := stream{fromFar, toFar}
+	waiting := context.AfterFunc(ctx, func() { far.Close() })
+	client, err := tunnel.NewClient(far)
+	waiting()
+	late.Stop()
 	if err == nil {
 		context.AfterFunc(ctx, func() { client.Close() })
 		return client, nil
 	}
+	defer cancel(nil)
 	// The stream is closed, so the far end ends too.
-	if failed := <-ended; failed != nil {
-		err = failed
+	select {
+	case failed := <-ended:
+		if failed != nil {
+			err = failed
+		}
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if text := complaint.String(); text != "" && !errors.Is(err, ErrAway) {
 		err = fmt.Errorf("%w: %s", err, text)

@@ -116,6 +116,33 @@ func TestAway(t *testing.T) {
 	})
 }
 
+// A far end that never greets does not block its Pod for ever: a later dial starts another one.
+func TestSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, runs := newPods(), 0
+		l := New(func(ctx context.Context, pod string, in io.Reader, out, errs io.Writer) error {
+			if runs++; runs == 1 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return p.start(ctx, pod, in, out, errs)
+		})
+		began := time.Now()
+		if _, err := ask(t, l, "r1"); !errors.Is(err, errSilent) || time.Since(began) != greetingTime {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		time.Sleep(time.Second)
+		if got, err := ask(t, l, "r1"); got != "r1 1" || err != nil {
+			t.Errorf("afterwards: %q, %v", got, err)
+		}
+		time.Sleep(2 * greetingTime)
+		if got, err := ask(t, l, "r1"); got != "r1 1" || err != nil {
+			t.Errorf("after the time for greeting: %q, %v", got, err)
+		}
+		l.Close()
+	})
+}
+
 // What keeps a far end from starting is reported with its own words.
 func TestStartFails(t *testing.T) {
 	for name, c := range map[string]struct {

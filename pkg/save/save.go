@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
@@ -69,21 +70,24 @@ func run(ctx context.Context, exec Exec, argv []string, input string, strict boo
 	}
 	out, errOut := &limited{left: maxConfig}, &limited{left: 64 << 10}
 	code, err := exec(ctx, argv, in, out, errOut)
-	said := strings.Join(strings.Fields(errOut.text.String()), " ")
-	switch {
-	case err != nil:
+	if err != nil { // the command may still be writing
 		return nil, err
-	case out.exceeded:
+	}
+	text, exceeded := out.read()
+	complaint, _ := errOut.read()
+	said := strings.Join(strings.Fields(string(complaint)), " ")
+	switch {
+	case exceeded:
 		return nil, fmt.Errorf("the configuration has more than %d bytes", maxConfig)
 	case code != 0:
 		if said == "" {
-			said = strings.Join(strings.Fields(lastLines(out.text.String())), " ")
+			said = strings.Join(strings.Fields(lastLines(string(text))), " ")
 		}
 		return nil, fmt.Errorf("%s failed with exit code %d%s", argv[0], code, after(said))
 	case strict && said != "":
 		return nil, fmt.Errorf("%s reported an error%s", argv[0], after(said))
 	}
-	return out.text.Bytes(), nil
+	return text, nil
 }
 
 func after(said string) string {
@@ -107,17 +111,27 @@ func trimTerminal(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r
 
 // limited is a buffer that ignores what is written beyond its limit.
 type limited struct {
+	mu       sync.Mutex
 	text     bytes.Buffer
 	left     int
 	exceeded bool
 }
 
 func (b *limited) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	keep := min(len(p), b.left)
 	b.left -= keep
 	b.exceeded = b.exceeded || keep < len(p)
 	b.text.Write(p[:keep])
 	return len(p), nil
+}
+
+// read returns what has been written, and whether there was more.
+func (b *limited) read() (text []byte, exceeded bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Bytes(), b.exceeded
 }
 
 // Store writes a configuration, and reports whether it differs from the saved one. The

@@ -78,6 +78,29 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// TestLate: a command that was given up may still write.
+func TestLate(t *testing.T) {
+	begun, done := make(chan struct{}), make(chan struct{})
+	late := func(_ context.Context, _ []string, _ io.Reader, out, errOut io.Writer) (int, error) {
+		go func() {
+			defer close(done)
+			for i := range 1000 {
+				io.WriteString(out, "x")
+				io.WriteString(errOut, "x")
+				if i == 0 {
+					close(begun)
+				}
+			}
+		}()
+		<-begun
+		return 0, context.DeadlineExceeded
+	}
+	if got, err := Config(t.Context(), &kinds.Kind{Save: &kinds.Save{Argv: []string{"cli"}}}, late); got != nil || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%q, %v", got, err)
+	}
+	<-done
+}
+
 // TestInput: the command gets its lines at standard input.
 func TestInput(t *testing.T) {
 	d := &device{answers: map[string]answer{"cli": {out: "x"}}}

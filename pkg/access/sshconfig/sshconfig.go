@@ -56,8 +56,6 @@ type Host struct {
 	// User is empty for the user's own.
 	User  string
 	Proxy string
-	// Extra are options of the kind.
-	Extra []Option
 }
 
 // Text returns the entries as a file.
@@ -70,7 +68,7 @@ func Text(header string, hosts []Host) string {
 			fmt.Fprintf(&b, "    User %s\n", h.User)
 		}
 		fmt.Fprintf(&b, "    ProxyCommand %s\n", h.Proxy)
-		for _, o := range append(append([]Option{}, Options...), h.Extra...) {
+		for _, o := range Options {
 			fmt.Fprintf(&b, "    %s %s\n", o.Key, o.Value)
 		}
 	}

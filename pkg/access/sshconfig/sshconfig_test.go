@@ -21,7 +21,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := Text("lab one", []Host{
-		{Names: []string{"R1", "r1.one"}, User: "admin", Proxy: Command("/usr/bin/c9s", "dial", "r1:22", "--context", "a b"), Extra: []Option{{"PubkeyAuthentication", "unbound"}}},
+		{Names: []string{"R1", "r1.one"}, User: "admin", Proxy: Command("/usr/bin/c9s", "dial", "r1:22", "--context", "a b")},
 		{Names: []string{"R2"}, Proxy: "c9s dial r2:22"},
 	})
 	for name, text := range map[string]string{"one.conf": one, "two.conf": Text("lab two", []Host{{Names: []string{"S1"}, Proxy: "c9s dial s1:22"}})} {
