@@ -78,6 +78,10 @@ func (f *convertFlags) run(ctx context.Context, world IO, ref string) error {
 	if f.write && (c.Source.Dir == "" || c.Source.Reach.Limited()) {
 		return errors.New("--write: only a topology in a file of this machine can be written")
 	}
+	if f.write && hasErrors(c.Diags) { // the labs cannot be compared
+		report(world, c.Diags)
+		return errFailed
+	}
 	out, err := c.Convert(ctx, in, f.to)
 	if err != nil {
 		return fail(err)

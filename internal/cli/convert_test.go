@@ -87,6 +87,7 @@ func TestConvertRejects(t *testing.T) {
 	for name, text := range map[string]string{
 		"template.clab.yml": "name: t\ntopology:\n  nodes:\n    {{ range seq 1 2 }}r{{ . }}: {kind: linux, image: a}\n    {{ end }}",
 		"broken.clab.yml":   "name: [\n",
+		"faulty.clab.yml":   strings.Replace(oldTopology, "image: ceos:4", "kinds: x", 1),
 		"two.clab.yml":      "name: t\ntopology:\n  nodes:\n    a: {kind: nokia_srsim, image: a, license: l, components: [{slot: A, sfm: x}, {slot: B, sfm: y}]}\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -101,6 +102,7 @@ func TestConvertRejects(t *testing.T) {
 		{[]string{"template.clab.yml"}, ExitFailure, "is a template, and only plain YAML can be rewritten"},
 		{[]string{"broken.clab.yml"}, ExitFailure, "[yaml-syntax]"},
 		{[]string{"two.clab.yml"}, ExitFailure, "the cards have several switch fabric modules"},
+		{[]string{"faulty.clab.yml", "--write"}, ExitFailure, "[unknown-field]"},
 		{[]string{"two.clab.yml", "--to", "0.79"}, ExitUsage, "use 0.80 or 0.81"},
 		{[]string{"-", "--write"}, ExitUsage, "only a topology in a file of this machine can be written"},
 	} {

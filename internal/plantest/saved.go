@@ -91,7 +91,7 @@ topology:
 		},
 	},
 	{
-		name: "volumes of several Pods are on one claim",
+		name: "named volumes are on the claim of the policy",
 		topo: `name: shared
 topology:
   defaults: {kind: linux, image: "img:1"}
@@ -108,7 +108,7 @@ topology:
 			for _, folder := range regexp.MustCompile(`subPath: c9s/shared/[\w-]+`).FindAllString(objects, -1) {
 				folders[folder]++
 			}
-			if claims != 2 || len(folders) != 1 || strings.Contains(objects, "kind: PersistentVolumeClaim") {
+			if claims != 3 || len(folders) != 3 || strings.Contains(objects, "kind: PersistentVolumeClaim") {
 				t.Errorf("%d Pods have the claim, with the folders %v\n%s", claims, folders, errs)
 			}
 		},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
@@ -35,9 +36,10 @@ func (c *Client) readLinks(ctx context.Context, lab Found, pod string) (*corev1.
 
 // Impair changes the impairment of what an interface of a node sends: change gets the
 // present one and returns the new one, either nil for none. It returns the interface with the
-// new impairment. The next deploy restores the impairment of the policy.
+// new impairment. The next deploy restores the impairment of the policy. The digest of the
+// Pod's links in the topology changes with them: a Pod with another one counts as late.
 func (c *Client) Impair(ctx context.Context, lab Found, n Node, name string, change func(contract.Interface, *contract.Impairment) *contract.Impairment) (in contract.Interface, err error) {
-	changed := false
+	var before, after string
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		cm, links, err := c.readLinks(ctx, lab, n.Deployment)
 		if err != nil {
@@ -53,18 +55,41 @@ func (c *Client) Impair(ctx context.Context, lab Found, n Node, name string, cha
 		}
 		*at = change(links.Interfaces[i], *at)
 		in = links.Interfaces[i]
-		text := manifest.PrettyJSON(links, 2)
-		if changed = cm.Data[contract.LinksFile] != text; !changed {
+		if before, after = cm.Data[contract.LinksFile], manifest.PrettyJSON(links, 2); before == after {
 			return nil
 		}
-		cm.Data[contract.LinksFile] = text
+		cm.Data[contract.LinksFile] = after
 		_, err = c.Typed.CoreV1().ConfigMaps(lab.Namespace).Update(ctx, cm, metav1.UpdateOptions{FieldManager: FieldManager + "-link"})
 		return err
 	})
-	if err != nil || !changed {
+	if err != nil || before == after {
+		return in, err
+	}
+	if err := c.renewDigest(ctx, lab, n.Deployment, before, after); err != nil {
 		return in, err
 	}
 	return in, c.touch(ctx, lab.Namespace, n.Deployment)
+}
+
+// renewDigest replaces the digest of a Pod's links in the topology.
+func (c *Client) renewDigest(ctx context.Context, lab Found, pod, before, after string) error {
+	configMaps := c.Typed.CoreV1().ConfigMaps(lab.Namespace)
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		cm, err := configMaps.Get(ctx, contract.TopologyName(0), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) { // of an older c9s
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the list of links: %w", err)
+		}
+		text := contract.RenewLinksDigest(cm.Data[contract.TopologyFile], pod, before, after)
+		if text == cm.Data[contract.TopologyFile] {
+			return nil
+		}
+		cm.Data[contract.TopologyFile] = text
+		_, err = configMaps.Update(ctx, cm, metav1.UpdateOptions{FieldManager: FieldManager + "-link"})
+		return err
+	})
 }
 
 // impairmentOf returns where an interface has its impairment, nil if it cannot have one.

@@ -28,6 +28,14 @@ func TestImpair(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "r1-links"},
 		Data:       map[string]string{contract.LinksFile: manifest.PrettyJSON(links, 2), "other": "kept"},
 	})
+	// Pods with other links than these digests say count as late.
+	digest := func(links contract.Links) string {
+		return "{\"pods\":{\n\"r1\":\"" + contract.LinksDigest([]byte(manifest.PrettyJSON(links, 2))) + "\",\n\"r2\":\"0\"\n}}"
+	}
+	topology := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: contract.TopologyName(0)}, Data: map[string]string{contract.TopologyFile: digest(links)}}
+	if _, err := typed.CoreV1().ConfigMaps("ns").Create(t.Context(), topology, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	c := &Client{Typed: typed}
 	lab := Found{Name: "l", Namespace: "ns"}
 	delay := &contract.Impairment{DelayMS: 50}
@@ -72,5 +80,9 @@ func TestImpair(t *testing.T) {
 	}
 	if text, _ := json.Marshal(got); string(text) != string(want) || cm.Data["other"] != "kept" {
 		t.Errorf("%s\nwant %s", text, want)
+	}
+	cm, err = typed.CoreV1().ConfigMaps("ns").Get(t.Context(), contract.TopologyName(0), metav1.GetOptions{})
+	if err != nil || cm.Data[contract.TopologyFile] != digest(links) {
+		t.Errorf("the digests are %s, %v; want %s", cm.Data[contract.TopologyFile], err, digest(links))
 	}
 }

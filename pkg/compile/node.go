@@ -358,7 +358,11 @@ func (c *compiler) labelPorts(n *node) {
 			continue
 		}
 		port, protocol, _ := strings.Cut(text, "=")
-		if p, ok := one(kv, port); ok && protocol != "" {
+		if protocol == "" {
+			c.diags.Errorf(CodeBadPort, kv.Pos, "write 57400/tcp=kubernetes.io/h2c", "%q of the label %s has no application protocol", text, kv.Key)
+			continue
+		}
+		if p, ok := one(kv, port); ok {
 			if n.AppProtocols == nil {
 				n.AppProtocols = map[string]string{}
 			}

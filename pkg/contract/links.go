@@ -3,7 +3,9 @@ package contract
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/netip"
+	"strings"
 )
 
 // LinksVersion is the version of Links in JSON.
@@ -14,6 +16,13 @@ const LinksVersion = "c9s.dev/links/v1"
 func LinksDigest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
+}
+
+// RenewLinksDigest replaces the digest of a Pod's links in the text of a Topology. It returns
+// the text unchanged if that does not have the digest of before.
+func RenewLinksDigest(topology, pod, before, after string) string {
+	member := func(links string) string { return fmt.Sprintf("%q:%q", pod, LinksDigest([]byte(links))) }
+	return strings.Replace(topology, member(before), member(after), 1)
 }
 
 // LinksFile is the key in the <pod>-links ConfigMap.

@@ -3,6 +3,7 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,16 @@ import (
 // diagnostics report what was dropped and what has to be rewritten by hand. The text must
 // be YAML, not a template.
 func Rewrite(text string, f *topology.File, cat *kinds.Catalogue, release string) (string, []diag.Diagnostic, error) {
+	if unix := strings.ReplaceAll(text, "\r\n", "\n"); unix != text {
+		if strings.Count(text, "\n") != strings.Count(text, "\r\n") {
+			return text, nil, errors.New("its lines end in two ways: let all of them end in LF, or in CR LF")
+		}
+		out, diags, err := Rewrite(unix, f, cat, release)
+		return strings.ReplaceAll(out, "\n", "\r\n"), diags, err
+	}
+	if strings.ContainsAny(text, "\r\u0085\u2028\u2029") {
+		return text, nil, errors.New("it has line breaks other than LF and CR LF (CR, NEL, LS or PS), and cannot be rewritten")
+	}
 	d, err := parse(text)
 	if err != nil || d.root == nil || f == nil || f.Topology == nil {
 		return text, nil, err

@@ -423,6 +423,26 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
+// TestLineBreaks: YAML counts more characters as the end of a line than most programs do.
+func TestLineBreaks(t *testing.T) {
+	for _, text := range []string{
+		"name: t\rtopology:\r  nodes:\r    a: {kind: ceos}\r",
+		"name: t\ntopology:\n  nodes:\n    a: {kind: ceos, exec: [\"x\u2028y\u2028z\"]}\n",
+		"name: t\u0085topology: {nodes: {a: {kind: ceos}}}\n",
+		"name: t\r\ntopology:\n  nodes:\r\n    a: {kind: ceos}\n",
+	} {
+		f, _ := topology.Load(context.Background(), &topology.Source{Name: "t", Data: []byte(text)}, topology.Options{})
+		if out, _, err := Rewrite(text, f, kinds.Builtin(), "0.81"); err == nil || out != text {
+			t.Errorf("%q becomes %q, %v", text, out, err)
+		}
+	}
+	const windows = "name: t\r\ntopology:\r\n  nodes:\r\n    a:\r\n      kind: ceos\r\n      extras:\r\n        ceos-copy-to-flash: [a.txt]\r\n"
+	const want = "name: t\r\ntopology:\r\n  nodes:\r\n    a:\r\n      kind: ceos\r\n      copy-to-flash: [a.txt]\r\n"
+	if got, _ := rewrite(t, windows, "0.81"); got != want {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestRewriteFor080 leaves extras, which 0.80 has.
 func TestRewriteFor080(t *testing.T) {
 	const text = "name: t\ntopology:\n  nodes:\n    r1: {kind: ceos, extras: {ceos-copy-to-flash: [a.txt]}}\n"

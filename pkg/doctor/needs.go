@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -80,7 +81,7 @@ func Of(out *render.Output) Needs {
 			n.Claims = append(n.Claims, Claim{o.Name, o.Spec.StorageClassName})
 		case *corev1.Service:
 			if o.Spec.Type == corev1.ServiceTypeLoadBalancer {
-				n.Balanced = append(n.Balanced, o.Annotations[contract.AnnotationNodeName])
+				n.Balanced = append(n.Balanced, cmp.Or(o.Annotations[contract.AnnotationNodeName], o.Name))
 			}
 		case *corev1.ConfigMap:
 			n.links(o)

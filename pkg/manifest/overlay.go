@@ -319,7 +319,36 @@ func decodeResult(result resmap.ResMap, origins map[string]Object) ([]Object, er
 		out = append(out, o)
 	}
 	slices.SortStableFunc(out, func(a, b Object) int { return applyOrder(a) - applyOrder(b) })
-	return out, nil
+	return out, renewDigests(out, origins)
+}
+
+// renewDigests updates the digests in the topology of the links that an overlay has changed.
+func renewDigests(objects []Object, origins map[string]Object) error {
+	for i := range objects {
+		topology, ok := objects[i].Object.(*corev1.ConfigMap)
+		if !ok || topology.Data[contract.TopologyFile] == "" {
+			continue
+		}
+		text := topology.Data[contract.TopologyFile]
+		for _, o := range objects {
+			links, ok := o.Object.(*corev1.ConfigMap)
+			if !ok || links.Data[contract.LinksFile] == "" {
+				continue
+			}
+			origin, ok := origins["ConfigMap/"+links.Name].Object.(*corev1.ConfigMap)
+			if ok && origin.Data[contract.LinksFile] != links.Data[contract.LinksFile] {
+				text = contract.RenewLinksDigest(text, links.Labels[contract.LabelPod], origin.Data[contract.LinksFile], links.Data[contract.LinksFile])
+			}
+		}
+		if text == topology.Data[contract.TopologyFile] {
+			continue
+		}
+		topology.Data[contract.TopologyFile] = text
+		if err := objects[i].Encode(); err != nil {
+			return fmt.Errorf("ConfigMap %s: %w", topology.Name, err)
+		}
+	}
+	return nil
 }
 
 // groupOf finds the file of an object that has been through kustomize.

@@ -1,8 +1,10 @@
 package render
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -230,6 +233,40 @@ patches:
 	}
 	for _, d := range apicheck.Check(objs) {
 		t.Error(d)
+	}
+}
+
+// TestOverlayOfLinks: the topology has the digests of the links that an overlay has changed,
+// so that their Pods do not count as late.
+func TestOverlayOfLinks(t *testing.T) {
+	out := twoRouters().mustRender(t)
+	objs, err := manifest.ApplyOverlay(out.Objects, overlay(t, map[string]string{
+		"kustomization.yaml": "patches: [{path: p.yaml, target: {kind: ConfigMap, name: r1-links}}]\n",
+		"p.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: r1-links}\ndata: {links.json: '{\"version\":\"changed\"}'}\n",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links, digests := map[string]string{}, map[string]string{}
+	for _, o := range objs {
+		if cm, ok := o.Object.(*corev1.ConfigMap); ok {
+			if text := cm.Data[contract.LinksFile]; text != "" {
+				links[cm.Labels[contract.LabelPod]] = contract.LinksDigest([]byte(text))
+			}
+			if text := cm.Data[contract.TopologyFile]; text != "" {
+				var topology contract.Topology
+				if err := json.Unmarshal([]byte(text), &topology); err != nil {
+					t.Fatal(err)
+				}
+				digests = topology.Pods
+				if encoded := jsonOf(t, o); !strings.Contains(encoded, topology.Pods["r1"]) {
+					t.Errorf("the encoded object lacks the new digest:\n%s", encoded)
+				}
+			}
+		}
+	}
+	if len(links) < 2 || !maps.Equal(links, digests) {
+		t.Errorf("links %v, digests %v", links, digests)
 	}
 }
 

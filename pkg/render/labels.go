@@ -44,7 +44,7 @@ func (b *labBuilder) warnLabels() {
 	keys := map[string]bool{}
 	for _, n := range b.index.lab.Nodes {
 		for _, key := range slices.Sorted(maps.Keys(n.Labels)) {
-			if carried(key, n.Labels[key]) || keys[key] {
+			if carried(key, n.Labels[key]) || keys[key] || strings.HasPrefix(key, "c9s.run/") { // compile reads those
 				continue
 			}
 			if len(keys) == 0 {

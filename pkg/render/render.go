@@ -213,20 +213,18 @@ func (x *index) view(pods []*lab.Pod, diags *diag.List) []*podView {
 	return out
 }
 
-// sharedVolumes are the named volumes that several Pods have, if the lab has a claim for
-// them.
+// sharedVolumes are the named volumes, if the lab has a claim for them: all of them, so that
+// a volume stays where it is when another node gets it.
 func (x *index) sharedVolumes() map[string]bool {
 	out := map[string]bool{}
 	if x.lab.SharedClaim == "" {
 		return out
 	}
-	pods := map[string]*lab.Pod{}
 	for _, n := range x.lab.Nodes {
 		for _, m := range n.Mounts {
-			if first := pods[m.Volume]; m.Volume != "" && first != nil && first != x.podOf[n.Name] {
+			if m.Volume != "" {
 				out[m.Volume] = true
 			}
-			pods[m.Volume] = x.podOf[n.Name]
 		}
 	}
 	return out

@@ -185,6 +185,10 @@ func aliasServices(l *lab.Lab, diags *diag.List) map[string][]string {
 				continue
 			}
 			const still = "it still resolves inside the lab"
+			if strings.HasPrefix(name, "c9s-") {
+				diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: names that begin with c9s- are the lab's own", alias, n.Name)
+				continue
+			}
 			if owner, ok := taken[name]; ok {
 				diags.Warnf(CodeAlias, n.Pos, still, "alias %q of node %q gets no Service: node %q has that name", alias, n.Name, owner)
 				continue

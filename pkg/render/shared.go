@@ -62,6 +62,9 @@ func (b *labBuilder) sharedService() *corev1.Service {
 				TargetPort: intstr.FromString(contract.SharedPortName(p.Protocol, p.shared)),
 				Protocol:   corev1.Protocol(p.Protocol),
 			})
+			if protocol := n.AppProtocols[lab.PortName(p.Port)]; protocol != "" {
+				s.Spec.Ports[len(s.Spec.Ports)-1].AppProtocol = &protocol
+			}
 		}
 	}
 	if len(s.Spec.Ports) == 0 {

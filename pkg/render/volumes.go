@@ -156,8 +156,8 @@ func (b *deploymentBuilder) dataVolume() string {
 // claimVolumes is where named volumes are on a claim.
 const claimVolumes = "volumes"
 
-// namedVolume is a volume of the topology: on the lab's claim if several Pods have it, or
-// on the Pod's, if there is one.
+// namedVolume is a volume of the topology: on the lab's claim, or on the Pod's, if there is
+// one.
 func (b *deploymentBuilder) namedVolume(name string) folder {
 	if b.pod.shared[name] {
 		claim := b.volumes.add("shared", contract.SharedVolume, corev1.VolumeSource{

@@ -64,6 +64,7 @@ topology:
 	if rows := link("set", "A:eth1", "--loss", "0.001", "--both"); len(rows) != 2 || rows[0].Impairment.DelayMs != 60 || rows[0].Impairment.Loss != 0.001 || rows[1].Node != "B" || rows[1].Impairment.DelayMs != 0 {
 		t.Errorf("link set --both: %+v", rows)
 	}
+	l.ready(t) // an edit that has arrived leaves nothing to wait for
 	if out := l.c9s(t, append(l.args("status"), "-o", "wide")...); !strings.Contains(out, "delay 60ms") {
 		t.Errorf("status does not have the delay:\n%s", out)
 	}

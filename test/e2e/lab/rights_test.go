@@ -139,7 +139,7 @@ func TestUserOfOneNamespace(t *testing.T) {
 
 // explains reports whether deploy does not need a rule, or other commands alone need it.
 func explains(rule rbacv1.PolicyRule) bool {
-	others := map[string]bool{"pods/exec": true, "pods/log": true, "pods/proxy": true, "replicasets": true}
+	others := map[string]bool{"pods/exec": true, "pods/attach": true, "pods/log": true, "pods/proxy": true, "replicasets": true}
 	for _, r := range rule.Resources {
 		if !others[r] {
 			return false
