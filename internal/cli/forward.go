@@ -176,11 +176,8 @@ func wantedPorts(nodes []cluster.Node, args []string) ([]wanted, error) {
 		if !has {
 			local, rest = "", arg
 		}
-		rest, network, has := strings.Cut(rest, "/")
-		if !has || network == "" {
-			network = tunnel.TCP
-		}
-		if network != tunnel.TCP && network != tunnel.UDP {
+		rest, network := cutProtocol(rest)
+		if _, after, has := strings.Cut(rest, ":"); has && strings.Contains(after, "/") {
 			return nil, fmt.Errorf("%q: the protocol is tcp or udp", arg)
 		}
 		name, port, err := splitPort(rest)
@@ -209,6 +206,17 @@ func wantedPorts(nodes []cluster.Node, args []string) ([]wanted, error) {
 		out = append(out, w)
 	}
 	return out, nil
+}
+
+// cutProtocol takes the protocol from the end of NODE:PORT/udp. NODE may have a "/" too: a card
+// of a chassis.
+func cutProtocol(text string) (rest, network string) {
+	for _, network := range []string{tunnel.TCP, tunnel.UDP} {
+		if rest, found := strings.CutSuffix(text, "/"+network); found {
+			return rest, network
+		}
+	}
+	return text, tunnel.TCP
 }
 
 // kindPorts are the ports by which nodes of a kind are managed.
@@ -306,6 +314,31 @@ func (o *forwarded) close() {
 	}
 }
 
+// hostsBlock names the block of one process in the hosts file: others may forward the same lab.
+func hostsBlock(namespace string, process int) string {
+	return fmt.Sprintf("c9s: forward of namespace %s, process %d", namespace, process)
+}
+
+// withoutEnded takes out the blocks of processes that were killed.
+func withoutEnded(text string, running func(process int) bool) string {
+	for line := range strings.Lines(text) {
+		var namespace string
+		var process int
+		name, _ := strings.CutPrefix(strings.TrimSpace(line), "# BEGIN ")
+		if n, _ := fmt.Sscanf(strings.Replace(name, ",", " ,", 1), "c9s: forward of namespace %s , process %d", &namespace, &process); n != 2 || running(process) {
+			continue
+		}
+		text = markers.Set(text, hostsBlock(namespace, process), "", false)
+	}
+	return text
+}
+
+// running reports whether there is a process of that number.
+func running(process int) bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", process))
+	return err == nil
+}
+
 // writeHosts writes the nodes' names to the hosts file, and returns what takes them out again.
 func writeHosts(file string, lab cluster.Found, ports []*forwarded) (undo func(), err error) {
 	var lines strings.Builder
@@ -319,14 +352,19 @@ func writeHosts(file string, lab cluster.Found, ports []*forwarded) (undo func()
 			fmt.Fprintf(&lines, "%s %s\n", p.Local.Addr(), strings.Join(names, " "))
 		}
 	}
-	name := "c9s: forward of namespace " + lab.Namespace
+	name := hostsBlock(lab.Namespace, os.Getpid())
 	write := func(body string) error {
 		old, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
 		// In place: the file may be a mount of its own, as in containers.
-		return os.WriteFile(file, []byte(markers.Set(string(old), name, body, false)), 0o644)
+		text := markers.Set(withoutEnded(string(old), running), name, body, false)
+		err = os.WriteFile(file, []byte(text), 0o644)
+		if err != nil { // the disk may be full: what was there has room
+			_ = os.WriteFile(file, old, 0o644)
+		}
+		return err
 	}
 	if err := write(lines.String()); err != nil {
 		return nil, fmt.Errorf("write the nodes' names: %w", err)

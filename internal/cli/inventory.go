@@ -153,7 +153,7 @@ func (f *inventoryFlags) read(ctx context.Context, client *cluster.Client, found
 	var mgmt *contract.Mgmt
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
-		if mgmt == nil && n.IPv4.IsValid() { // the network is the same for all
+		if mgmt == nil && (n.IPv4.IsValid() || n.IPv6.IsValid()) { // the network is the same for all
 			if mgmt, err = client.Management(ctx, found, deployments[n.Name]); err != nil {
 				return nil, err
 			}

@@ -239,7 +239,7 @@ func unit(v float64, name string) string {
 	if v == 0 {
 		return "-"
 	}
-	return strconv.FormatFloat(v, 'g', 6, 64) + name
+	return strconv.FormatFloat(v, 'f', -1, 64) + name
 }
 
 type linkSetFlags struct {

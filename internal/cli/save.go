@@ -130,15 +130,14 @@ func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []strin
 			return fail(err)
 		}
 	}
+	if nodes, err = eachOnce(nodes); err != nil {
+		return fail(err)
+	}
 	directory, err := client.Directory(ctx, found)
 	if err != nil {
 		return fail(err)
 	}
-	for _, d := range directory.Nodes { // a Deployment has the kind of its first node only
-		if i := slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.Name == d.Name }); i >= 0 && d.Kind != "" {
-			nodes[i].Kind = d.Kind
-		}
-	}
+	setKinds(nodes, directory)
 	rows := make([]savedNode, len(nodes))
 	bounded.Each(len(nodes), execAtOnce, func(i int) {
 		rows[i] = f.one(ctx, client, found, nodes[i], catalogue, dir)
@@ -146,13 +145,45 @@ func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []strin
 	if ctx.Err() != nil {
 		return exitCode(exitInterrupted)
 	}
-	if f.git {
-		if err := commitSaved(ctx, world, found.Name, dir, rows); err != nil {
-			return fail(err)
+	return f.finish(ctx, world, found.Name, dir, rows)
+}
+
+// eachOnce returns the nodes without repetitions. A node has one file, so two cards of one are
+// an error.
+func eachOnce(nodes []cluster.Node) ([]cluster.Node, error) {
+	var out []cluster.Node
+	for _, n := range nodes {
+		i := slices.IndexFunc(out, func(o cluster.Node) bool { return o.Name == n.Name })
+		switch {
+		case i < 0:
+			out = append(out, n)
+		case out[i].Deployment != n.Deployment || !slices.Equal(out[i].Containers, n.Containers):
+			return nil, fmt.Errorf("node %s has one saved configuration, but would be saved twice; name it, or one of its cards, once", n.Name)
 		}
 	}
+	return out, nil
+}
+
+// setKinds corrects the kinds: a Deployment has that of its first node only.
+func setKinds(nodes []cluster.Node, directory contract.Directory) {
+	for _, d := range directory.Nodes {
+		for i := range nodes {
+			if nodes[i].Name == d.Name && d.Kind != "" {
+				nodes[i].Kind = d.Kind
+			}
+		}
+	}
+}
+
+// finish prints the table, and commits with --git.
+func (f *saveFlags) finish(ctx context.Context, world IO, labName, dir string, rows []savedNode) error {
 	if err := f.print(world, rows); err != nil {
 		return fail(err)
+	}
+	if f.git {
+		if err := commitSaved(ctx, world, labName, dir, rows); err != nil {
+			return fail(err)
+		}
 	}
 	if slices.ContainsFunc(rows, func(r savedNode) bool { return r.State == failedState }) {
 		return errFailed

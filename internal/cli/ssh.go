@@ -114,11 +114,11 @@ func (f *sshFlags) run(ctx context.Context, world IO, name string, command []str
 // arguments are those of ssh.
 func (f *sshFlags) arguments(node cluster.Node, user, proxy string, command []string) []string {
 	args := []string{"-o", "ProxyCommand=" + proxy}
+	for _, o := range f.options { // before the others: ssh takes the first value of an option
+		args = append(args, "-o", o)
+	}
 	for _, o := range sshconfig.Options {
 		args = append(args, "-o", o.Key+"="+o.Value)
-	}
-	for _, o := range f.options {
-		args = append(args, "-o", o)
 	}
 	// Several labs may have a node of this name: a connection that is open may lead to another one.
 	args = append(args, "-o", "ControlPath=none")

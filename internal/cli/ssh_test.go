@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -14,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	kubectlterm "k8s.io/kubectl/pkg/util/term"
 
 	"github.com/c9s-lab/c9s/pkg/access/sshconfig"
@@ -39,11 +43,11 @@ func TestSSHArguments(t *testing.T) {
 	}
 	login := kindOf(node).Credentials
 	got := f.arguments(node, login.Username, "PROXY", []string{"show", "version"})
-	want := []string{"-o", "ProxyCommand=PROXY"}
+	want := []string{"-o", "ProxyCommand=PROXY", "-o", "Compression=yes"}
 	for _, o := range sshconfig.Options {
 		want = append(want, "-o", o.Key+"="+o.Value)
 	}
-	want = append(want, "-o", "Compression=yes", "-o", "ControlPath=none", "-o", "PreferredAuthentications=password,keyboard-interactive", "-o", "NumberOfPasswordPrompts=1",
+	want = append(want, "-o", "ControlPath=none", "-o", "PreferredAuthentications=password,keyboard-interactive", "-o", "NumberOfPasswordPrompts=1",
 		"-i", "key", "-l", "admin", "-t", "R1", "--", "show", "version")
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -163,6 +167,65 @@ func TestSaveOfAHostileName(t *testing.T) {
 	}
 }
 
+// A node is saved once.
+func TestEachOnce(t *testing.T) {
+	node := func(name string, containers ...string) cluster.Node {
+		return cluster.Node{Name: name, Deployment: strings.ToLower(name), Containers: containers}
+	}
+	got, err := eachOnce([]cluster.Node{node("R1", "r1"), node("R2", "r2"), node("R1", "r1")})
+	if err != nil || len(got) != 2 || got[0].Name != "R1" || got[1].Name != "R2" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := eachOnce([]cluster.Node{node("SR1", "sr1-a"), node("SR1", "sr1-b")}); err == nil {
+		t.Error("two cards of a node are saved to one file")
+	}
+	setKinds(got, contract.Directory{Nodes: []contract.DirectoryNode{{Name: "R2", Kind: "linux"}, {Name: "R1"}}})
+	if got[0].Kind != "" || got[1].Kind != "linux" {
+		t.Errorf("kinds %q, %q", got[0].Kind, got[1].Kind)
+	}
+}
+
+// A commit that fails does not hide the table.
+func TestSaveCommitFails(t *testing.T) {
+	dir := t.TempDir() // no repository
+	var out bytes.Buffer
+	f := saveFlags{git: true}
+	err := f.finish(t.Context(), IO{Out: &out, Err: &out}, "demo", dir, []savedNode{
+		{Node: "R1", State: savedState, File: filepath.Join(dir, "R1.conf")}, {Node: "R2", State: failedState, Reason: "no route"},
+	})
+	if got := out.String(); err == nil || !strings.Contains(got, "R2") || !strings.Contains(got, "no route") {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+// Figures are written out.
+func TestUnit(t *testing.T) {
+	for v, want := range map[float64]string{0: "-", 1e6: "1000000kbit/s", 12345678: "12345678kbit/s", 0.5: "0.5kbit/s", 1e-7: "0.0000001kbit/s"} {
+		if got := unit(v, "kbit/s"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// The management network of an inventory is read where nodes have IPv6 only.
+func TestInventoryIPv6(t *testing.T) {
+	configMap := func(name, key string, content any) *corev1.ConfigMap {
+		data, err := json.Marshal(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}, Data: map[string]string{key: string(data)}}
+	}
+	client := &cluster.Client{Typed: fake.NewClientset(
+		configMap(contract.DirectoryName(0), contract.DirectoryKey(0), contract.Directory{Nodes: []contract.DirectoryNode{{Name: "R1", Pod: "r1", IPv6: netip.MustParseAddr("3fff::2")}}}),
+		configMap(contract.LinksConfigMap("r1"), contract.LinksFile, contract.Links{Mgmt: &contract.Mgmt{IPv6: netip.MustParsePrefix("3fff::2/64")}}),
+	)}
+	l, err := (&inventoryFlags{via: viaName}).read(t.Context(), client, cluster.Found{Name: "demo", Namespace: "ns"}, []cluster.Node{{Name: "R1", Deployment: "r1", Kind: "linux", Containers: []string{"r1"}}})
+	if err != nil || l.IPv6 != netip.MustParsePrefix("3fff::/64") {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
 // Names from the cluster write no lines of their own into ssh's configuration.
 func TestSSHConfigOfAHostileLab(t *testing.T) {
 	nodes := []cluster.Node{
@@ -212,12 +275,15 @@ func TestForwardArguments(t *testing.T) {
 		{Name: "h1", Deployment: "h1", Kind: "linux", Containers: []string{"h1"}},
 		{Name: "off", Deployment: "off", Kind: "linux", Containers: []string{"off"}, Stopped: true},
 		{Name: "br", Deployment: "br", Kind: "bridge"},
+		{Name: "SR1", Deployment: "sr1", Kind: "linux", Containers: []string{"sr1-a", "sr1-1"}},
 	}
 	for args, want := range map[string]string{
-		"":                             "srl1:22/tcp srl1:830/tcp srl1:80/tcp srl1:443/tcp srl1:57400/tcp srl1:57401/tcp srl1:161/udp h1:22/tcp",
+		"":                             "srl1:22/tcp srl1:830/tcp srl1:80/tcp srl1:443/tcp srl1:57400/tcp srl1:57401/tcp srl1:161/udp h1:22/tcp SR1:22/tcp",
 		"h1":                           "h1:22/tcp",
 		"h1:80 8080=srl1:80":           "h1:80/tcp 8080=srl1:80/tcp",
 		"srl1:161/udp 1161=h1:161/udp": "srl1:161/udp 1161=h1:161/udp",
+		"SR1/A:22 SR1/1:161/udp":       "SR1:22/tcp SR1:161/udp",
+		"SR1/A":                        "SR1:22/tcp",
 		"x:1":                          "error: no node x in the lab",
 		"off:22":                       "error: node off is stopped",
 		"h1:0":                         `error: "h1:0": port "0": use a number`,
@@ -296,8 +362,24 @@ func TestForwardHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := readFile(t, file), own+"# BEGIN c9s: forward of namespace ns\n127.30.0.1 R1 R1.demo\n# END c9s: forward of namespace ns\n"; got != want {
+	block := func(process int) string {
+		name := hostsBlock("ns", process)
+		return "# BEGIN " + name + "\n127.30.0.1 R1 R1.demo\n# END " + name + "\n"
+	}
+	if got, want := readFile(t, file), own+block(os.Getpid()); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	// Another forward of the lab, which ends first or later, and one that was killed.
+	const other, killed = 1, 1 << 30
+	if err := os.WriteFile(file, []byte(own+block(killed)+block(os.Getpid())+block(other)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	undo()
+	if got, want := readFile(t, file), own+block(other); got != want {
+		t.Errorf("beside another forward: got %q, want %q", got, want)
+	}
+	if err := os.WriteFile(file, []byte(own+block(os.Getpid())), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	undo()
 	if got := readFile(t, file); got != own {

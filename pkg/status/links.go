@@ -300,7 +300,7 @@ func Impairment(i *contract.Impairment) string {
 		return ""
 	}
 	var parts []string
-	number := func(n float64) string { return strconv.FormatFloat(n, 'g', 4, 64) }
+	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	for _, p := range []struct {
 		name  string
 		value float64

@@ -23,7 +23,7 @@ func start(t *testing.T) (address string, plain, encrypted *httptest.Server) {
 	t.Helper()
 	page := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(rw, "%s %s %s", r.Host, r.URL.Path, body)
+		fmt.Fprintf(rw, "%s %s %s", r.Host, r.URL.RequestURI(), body)
 	})
 	plain, encrypted = httptest.NewServer(page), httptest.NewUnstartedServer(page)
 	encrypted.EnableHTTP2 = true
@@ -85,6 +85,25 @@ func TestPages(t *testing.T) {
 			}
 		}
 		c.CloseIdleConnections()
+	}
+}
+
+// Queries reach the node as they are, also those that Go does not understand.
+func TestQueries(t *testing.T) {
+	address, _, _ := start(t)
+	c := client("http://" + address)
+	defer c.CloseIdleConnections()
+	for _, query := range []string{"a=1&b=2", "a=1;b=2", "a=%zz&b", "%"} {
+		resp, err := c.Get("http://R1/a?" + query)
+		if err != nil {
+			t.Errorf("%s: %v", query, err)
+			continue
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if want := "R1 /a?" + query + " "; string(got) != want || err != nil {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
 	}
 }
 

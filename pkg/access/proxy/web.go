@@ -28,8 +28,9 @@ func newWeb(dial Dial) *web {
 	w := &web{dial: dial, handed: &handed{next: make(chan net.Conn), done: make(chan struct{})}}
 	quiet := log.New(io.Discard, "", 0)
 	w.forward = &httputil.ReverseProxy{
-		// The request goes where it says, as the client wrote it.
-		Rewrite: func(*httputil.ProxyRequest) {},
+		// The request goes where it says, as the client wrote it: also a query that Go does not
+		// understand.
+		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.RawQuery = r.In.URL.RawQuery },
 		Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return w.connect(ctx, address) },
 			// The client and the node agree on it.

@@ -48,7 +48,7 @@ func TestInstall(t *testing.T) {
 		return string(out)
 	}
 	for host, want := range map[string][]string{
-		"R1":     {"user admin", "proxycommand /usr/bin/c9s dial r1:22 --context 'a b'", "stricthostkeychecking false", "userknownhostsfile /dev/null", "pubkeyauthentication unbound", "serveraliveinterval 7"},
+		"R1":     {"user admin", "proxycommand /usr/bin/c9s dial r1:22 --context 'a b'", "stricthostkeychecking false", "userknownhostsfile /dev/null", "loglevel ERROR", "serveraliveinterval 7"},
 		"r1.one": {"user admin"},
 		"R2":     {"user nobody", "proxycommand c9s dial r2:22"},
 		"S1":     {"proxycommand c9s dial s1:22"},
