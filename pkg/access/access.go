@@ -23,17 +23,17 @@ type Start func(ctx context.Context, pod string, in io.Reader, out, errs io.Writ
 // ErrAway is wrapped by errors about a Pod that is not running now, but may be soon.
 var ErrAway = errors.New("is not running")
 
-// A dial waits this long for a Pod that is being replaced, and looks again every retry.
-const (
+// Variables for the tests.
+var (
+	// A dial waits this long for a Pod that is being replaced, and looks again every retry.
 	patience = 15 * time.Second
 	retry    = 250 * time.Millisecond
+	// greetingTime is how long a far end may take to start and greet.
+	greetingTime = 20 * time.Second
 )
 
-// greetingTime is how long a far end may take to start and greet.
-const greetingTime = 20 * time.Second
-
 // errSilent is the error of a far end that does not greet in time.
-var errSilent = fmt.Errorf("the Pod's sidecar does not answer within %s", greetingTime)
+var errSilent = errors.New("the Pod's sidecar does not answer in time")
 
 // Lab dials nodes. It keeps one tunnel to each Pod, and opens another one when that has ended.
 type Lab struct {

@@ -8,8 +8,8 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/tunnel"
@@ -99,48 +99,65 @@ func TestTunnels(t *testing.T) {
 	}
 }
 
+// shorten sets one of the times for a test. Tests of sessions cannot run in a bubble of
+// synctest: the sessions' library keeps channels for all of them.
+func shorten(t *testing.T, to *time.Duration, d time.Duration) {
+	t.Helper()
+	old := *to
+	*to = d
+	t.Cleanup(func() { *to = old })
+}
+
 // A dial waits for a Pod that is being replaced, but not for ever.
 func TestAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPods()
-		p.away["r1"], p.away["r2"] = 5, 1000
-		l := New(p.start)
-		if got, err := ask(t, l, "r1"); got != "r1 1" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-		began := time.Now()
-		if _, err := ask(t, l, "r2"); !errors.Is(err, ErrAway) || time.Since(began) > patience+time.Second {
-			t.Errorf("after %s: %v", time.Since(began), err)
-		}
-		l.Close()
-	})
+	shorten(t, &retry, 5*time.Millisecond)
+	p := newPods()
+	p.away["r1"], p.away["r2"] = 5, 1_000_000
+	l := New(p.start)
+	defer l.Close()
+	if got, err := ask(t, l, "r1"); got != "r1 1" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	shorten(t, &patience, 100*time.Millisecond)
+	began := time.Now()
+	if _, err := ask(t, l, "r2"); !errors.Is(err, ErrAway) || time.Since(began) < patience {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
 }
 
 // A far end that never greets does not block its Pod for ever: a later dial starts another one.
 func TestSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, runs := newPods(), 0
-		l := New(func(ctx context.Context, pod string, in io.Reader, out, errs io.Writer) error {
-			if runs++; runs == 1 {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return p.start(ctx, pod, in, out, errs)
-		})
-		began := time.Now()
-		if _, err := ask(t, l, "r1"); !errors.Is(err, errSilent) || time.Since(began) != greetingTime {
-			t.Errorf("after %s: %v", time.Since(began), err)
+	shorten(t, &greetingTime, 200*time.Millisecond)
+	p := newPods()
+	var runs atomic.Int32
+	l := New(func(ctx context.Context, pod string, in io.Reader, out, errs io.Writer) error {
+		if runs.Add(1) == 1 {
+			<-ctx.Done()
+			return ctx.Err()
 		}
-		time.Sleep(time.Second)
-		if got, err := ask(t, l, "r1"); got != "r1 1" || err != nil {
-			t.Errorf("afterwards: %q, %v", got, err)
-		}
-		time.Sleep(2 * greetingTime)
-		if got, err := ask(t, l, "r1"); got != "r1 1" || err != nil {
-			t.Errorf("after the time for greeting: %q, %v", got, err)
-		}
-		l.Close()
+		return p.start(ctx, pod, in, out, errs)
 	})
+	defer l.Close()
+	began := time.Now()
+	if _, err := ask(t, l, "r1"); !errors.Is(err, errSilent) || time.Since(began) < greetingTime {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+	greetingTime = time.Minute
+	if got, err := ask(t, l, "r1"); got != "r1 1" || err != nil {
+		t.Errorf("afterwards: %q, %v", got, err)
+	}
+}
+
+// A far end that has greeted stays for longer than the time for it.
+func TestGreeted(t *testing.T) {
+	shorten(t, &greetingTime, 500*time.Millisecond)
+	l := New(newPods().start)
+	defer l.Close()
+	for began := time.Now(); time.Since(began) < 2*greetingTime; time.Sleep(greetingTime / 4) {
+		if got, err := ask(t, l, "r1"); got != "r1 1" || err != nil {
+			t.Fatalf("after %s: %q, %v", time.Since(began), got, err)
+		}
+	}
 }
 
 // What keeps a far end from starting is reported with its own words.
