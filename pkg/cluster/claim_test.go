@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,12 +133,11 @@ func TestClaimTakenOver(t *testing.T) {
 func TestClaimWithoutAPIServer(t *testing.T) {
 	client := leaseCluster()
 	away := make(chan struct{}, 100)
-	held, claim, err := claimFast(t, client, longClaim, "deploy", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer claim.Release()
+	var gone atomic.Bool
 	client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if !gone.Load() {
+			return false, nil, nil
+		}
 		select {
 		case away <- struct{}{}:
 			return true, nil, apierrors.NewGenericServerResponse(http.StatusServiceUnavailable, "update", coordinationv1.Resource("leases"), "", "away", 1, true)
@@ -145,6 +145,12 @@ func TestClaimWithoutAPIServer(t *testing.T) {
 			return false, nil, nil
 		}
 	})
+	held, claim, err := claimFast(t, client, longClaim, "deploy", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer claim.Release()
+	gone.Store(true)
 	for range 3 {
 		select {
 		case <-away:
