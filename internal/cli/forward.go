@@ -10,11 +10,13 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +90,18 @@ type forwarded struct {
 	open     *atomic.Int64
 }
 
+// untilHangup returns a context that also ends when the terminal is closed, unless that is
+// ignored, as by nohup. Other commands end at once then, as ssh expects of its ProxyCommand.
+func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return context.WithCancel(ctx)
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
+}
+
 func (f *forwardFlags) run(ctx context.Context, world IO, args []string) error {
+	ctx, stop := untilHangup(ctx)
+	defer stop()
 	address, err := parseAddress(f.address)
 	switch {
 	case err != nil:

@@ -65,19 +65,9 @@ func fail(err error) error {
 	return failure{err}
 }
 
-// endings are the signals that end c9s in an orderly way. That of a closed terminal is not one
-// of them where it is ignored, as by nohup.
-func endings() []os.Signal {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
-	}
-	return signals
-}
-
 // Main runs one command line and returns the exit code.
 func Main(args []string, world IO) int {
-	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	out, errs := show.New(world.Out), show.New(world.Err)
 	defer errs.Flush()
