@@ -122,7 +122,7 @@ func diffLines(text string) []string {
 	return lines
 }
 
-// replaceFile writes a file anew, with the mode that it has. A link stays one.
+// replaceFile replaces the contents of a file and keeps its mode. A link stays one.
 func replaceFile(name, text string) error {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {

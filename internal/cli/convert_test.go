@@ -117,7 +117,7 @@ func TestConvertRejects(t *testing.T) {
 // source is the place of an object in the topology.
 var source = regexp.MustCompile(`(?m)(c9s\.dev/source: [^\s:]*|^# [^\s:]*):\d+`)
 
-// fabric is what a control card is told of the switch fabric.
+// fabric matches the switch fabric in the environment of a control card.
 var fabric = regexp.MustCompile(`(?m)^ +- (?:\{name: NOKIA_SROS_SFM, value: .*\}|name: NOKIA_SROS_SFM\n +value: .*)\n|"NOKIA_SROS_SFM": ".*"`)
 
 // TestConvertCorpus rewrites every public lab for containerlab 0.81, which must accept

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,15 +44,10 @@ func (c *compiler) compileSaved(n *node) {
 
 // reportSaved reports which saved configurations are used, or could be.
 func (c *compiler) reportSaved() {
-	const most = 5
-	names := c.saved
-	if len(names) == 0 {
+	if len(c.saved) == 0 {
 		return
 	}
-	text := strings.Join(names, ", ")
-	if len(names) > most {
-		text = fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
+	text := diag.Few(c.saved, 5)
 	d := diag.Diagnostic{Code: CodeSaved, Severity: diag.Note, Pos: diag.Pos{File: c.f.Path}}
 	if c.o.Saved {
 		d.Message = "saved configurations are used: " + text

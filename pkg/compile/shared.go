@@ -65,11 +65,7 @@ func (c *compiler) checkShared() {
 			parts = append(parts, fmt.Sprintf("and %d more", len(order)-i))
 			break
 		}
-		nodes := strings.Join(s.nodes, ", ")
-		if len(s.nodes) > shownShared {
-			nodes = fmt.Sprintf("%s and %d more", strings.Join(s.nodes[:shownShared], ", "), len(s.nodes)-shownShared)
-		}
-		parts = append(parts, fmt.Sprintf("%s (%s)", s.what, nodes))
+		parts = append(parts, fmt.Sprintf("%s (%s)", s.what, diag.Few(s.nodes, shownShared)))
 	}
 	c.diags.Warnf(CodeShared, order[0].pos, "bind it with :ro if the nodes only read it; else write to a named volume, and name a claim for volumes of several Pods in c9s.yaml (shared-claim); c9s save fetches saved configurations",
 		"nodes do not exchange files here: each Pod has its own copy of %s, and nothing comes back to your disk", strings.Join(parts, ", "))

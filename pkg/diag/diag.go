@@ -151,3 +151,11 @@ func (l *List) Count() (errors, warnings int) {
 	}
 	return errors, warnings
 }
+
+// Few lists names, and counts those after the first most.
+func Few(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

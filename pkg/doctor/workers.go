@@ -96,13 +96,7 @@ func nodesOn(n Needs, w *corev1.Node) []string {
 }
 
 // few names at most five.
-func few(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
+func few(names []string) string { return diag.Few(names, 5) }
 
 // checkDevices looks for /dev/kvm and /dev/net/tun: by the probe where there is
 // one, otherwise by labels.

@@ -3,11 +3,9 @@ package forward
 
 import (
 	"context"
-	"errors"
 	"net"
-	"sync"
-	"time"
 
+	"github.com/c9s-lab/c9s/internal/accept"
 	"github.com/c9s-lab/c9s/pkg/tunnel"
 )
 
@@ -27,31 +25,10 @@ const maxConnections = 512
 
 // TCP passes on connections until ctx is done, and closes the listener.
 func TCP(ctx context.Context, l net.Listener, dial Dial, e Events) {
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	defer l.Close()
-	seats := make(chan struct{}, maxConnections)
-	var group sync.WaitGroup
-	defer group.Wait()
-	for {
-		seats <- struct{}{}
-		local, err := l.Accept()
-		if err != nil {
-			<-seats
-			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-				return
-			}
-			time.Sleep(10 * time.Millisecond) // out of descriptors
-			continue
-		}
-		group.Go(func() {
-			defer func() { <-seats }()
-			passOn(ctx, local, dial, e)
-		})
-	}
+	accept.Each(ctx, l, maxConnections, func(local net.Conn) { passOn(ctx, local, dial, e) })
 }
 
 func passOn(ctx context.Context, local net.Conn, dial Dial, e Events) {
-	defer local.Close()
 	node, err := dial(ctx)
 	if err != nil {
 		e.Failed(err)

@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
 	"time"
 
+	"github.com/c9s-lab/c9s/internal/accept"
 	"github.com/c9s-lab/c9s/pkg/tunnel"
 )
 
@@ -28,29 +28,10 @@ const (
 func Serve(ctx context.Context, l net.Listener, dial Dial) {
 	web := newWeb(dial)
 	defer web.close()
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	defer l.Close()
-	seats := make(chan struct{}, maxConnections)
-	var group sync.WaitGroup
-	defer group.Wait()
-	for {
-		seats <- struct{}{}
-		client, err := l.Accept()
-		if err != nil {
-			<-seats
-			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-				return
-			}
-			time.Sleep(10 * time.Millisecond) // out of descriptors
-			continue
-		}
-		group.Go(func() {
-			defer func() { <-seats }()
-			defer client.Close()
-			defer context.AfterFunc(ctx, func() { client.Close() })()
-			serve(ctx, client, dial, web)
-		})
-	}
+	accept.Each(ctx, l, maxConnections, func(client net.Conn) {
+		defer context.AfterFunc(ctx, func() { client.Close() })()
+		serve(ctx, client, dial, web)
+	})
 }
 
 // serve tells the protocols apart by the first byte: no HTTP method begins with SOCKS' 5.

@@ -3,12 +3,11 @@ package sandbox
 import (
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/internal/capability"
 )
 
 // kept are the capabilities that hooks use: they give files in the workspace to
@@ -32,7 +31,7 @@ func DropCapabilities() error {
 		fmt.Fprintln(os.Stderr, "built with cgo, which keeps a process from dropping capabilities; build with CGO_ENABLED=0")
 		return nil
 	}
-	permitted, err := permittedCapabilities()
+	permitted, err := capability.Permitted()
 	if err != nil {
 		return fmt.Errorf("dropping capabilities: %w", err)
 	}
@@ -47,29 +46,5 @@ func DropCapabilities() error {
 			}
 		}
 	}
-	// Version 3 of the header takes two words of each set.
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	remaining := uint32(permitted & kept())
-	data := [2]unix.CapUserData{{Effective: remaining, Permitted: remaining}}
-	if _, _, e := syscall.AllThreadsSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0); e != 0 {
-		return fmt.Errorf("dropping capabilities: %w", e)
-	}
-	if _, _, e := syscall.AllThreadsSyscall6(syscall.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); e != 0 {
-		return fmt.Errorf("setting no_new_privs: %w", e)
-	}
-	return nil
-}
-
-// permittedCapabilities is the bit set CapPrm of /proc/self/status.
-func permittedCapabilities() (uint64, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if hex, ok := strings.CutPrefix(line, "CapPrm:"); ok {
-			return strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
-		}
-	}
-	return 0, fmt.Errorf("/proc/self/status has no CapPrm")
+	return capability.Keep(kept())
 }
