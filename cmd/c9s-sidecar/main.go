@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -24,6 +25,7 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/dial"
 	"github.com/c9s-lab/c9s/sidecar/execute"
 	"github.com/c9s-lab/c9s/sidecar/hold"
+	"github.com/c9s-lab/c9s/sidecar/machine"
 	"github.com/c9s-lab/c9s/sidecar/podnet"
 	"github.com/c9s-lab/c9s/sidecar/prepare"
 	"github.com/c9s-lab/c9s/sidecar/probe"
@@ -40,6 +42,8 @@ const usage = `Usage:
   c9s-sidecar podnet                   the child of wire, in its own network namespace
   c9s-sidecar exec run [--steps FILE]  run a node's commands in its container
   c9s-sidecar exec hold                hold the sidecar's network namespace from a device's container
+  c9s-sidecar exec qemu-img ARG...     run qemu-img for the launcher of a virtual machine, with the
+                                       disk in a folder that stays
   c9s-sidecar dial                     open connections to the node's addresses, as a stream on
                                        standard input and output requests
   c9s-sidecar status                   print the state of the Pod's network as JSON
@@ -57,8 +61,11 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	args := os.Args[1:]
-	if filepath.Base(os.Args[0]) == contract.HelperFile { // the copy in a device
+	switch filepath.Base(os.Args[0]) { // the copy in a device
+	case contract.HelperFile:
 		args = append([]string{"exec"}, args...)
+	case contract.DiskProgram:
+		args = append([]string{"exec", "qemu-img"}, args...)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -168,8 +175,11 @@ func runPodnet(ctx context.Context) error {
 }
 
 func runExec(ctx context.Context, args []string) error {
-	if len(args) > 0 && args[0] == "hold" {
+	switch {
+	case len(args) > 0 && args[0] == "hold":
 		return runHold(ctx, args[1:])
+	case len(args) > 0 && args[0] == contract.DiskProgram:
+		return runDisk(args[1:])
 	}
 	if len(args) == 0 || args[0] != "run" {
 		return errUsage
@@ -182,6 +192,16 @@ func runExec(ctx context.Context, args []string) error {
 		return errUsage
 	}
 	return execute.Main(ctx, o)
+}
+
+// runDisk is qemu-img for a launcher whose disk is kept.
+func runDisk(args []string) error {
+	d := machine.Disks{Dir: contract.DisksDir, Run: machine.Original(path.Join(contract.HelperDir, contract.DiskBin)), Log: os.Stderr}
+	err := d.QemuImg(args)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		os.Exit(exit.ExitCode())
+	}
+	return err
 }
 
 // runHold is what remains of the helper in a device's container.

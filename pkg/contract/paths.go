@@ -66,4 +66,9 @@ const (
 	ProgramFile = "steps.json"
 	// ResultFile, in HelperDir + "/run", is a Result, replaced by rename.
 	ResultFile = "result.json"
+	// DiskBin, in HelperDir, holds the helper as DiskProgram, which keeps the disk of a
+	// virtual machine in DisksDir. It comes first in the PATH of the container.
+	DiskBin     = "bin"
+	DiskProgram = "qemu-img"
+	DisksDir    = "/c9s-disks"
 )

@@ -19,11 +19,20 @@ type Policy struct {
 	Startup          *corev1.Probe `json:"startup,omitempty"`
 	// Privileged overrides the kind's need.
 	Privileged *bool `json:"privileged,omitempty"`
+	// KVM is KVMRequired or KVMOptional, "" for the former.
+	KVM string `json:"kvm,omitempty"`
 	// SecretFiles are patterns of mount targets to keep in Secrets.
 	SecretFiles []string `json:"secretFiles,omitempty"`
 	// StrictExec makes a failing exec command fail the node.
 	StrictExec *bool `json:"strictExec,omitempty"`
 }
+
+// What a virtual machine needs of its worker. Without KVM, QEMU emulates the processor, which
+// is many times slower.
+const (
+	KVMRequired = "required"
+	KVMOptional = "optional"
+)
 
 // Expose is the expose Service of a node.
 type Expose struct {

@@ -221,7 +221,7 @@ func (r *reader) set(n *yaml.Node, p *profile) {
 	targets := map[string]any{
 		"expose": &s.Expose, "resources": &s.Resources, "nodeSelector": &s.NodeSelector, "affinity": &s.Affinity,
 		"tolerations": &s.Tolerations, "persistence": &s.Persistence, "imagePullPolicy": &s.ImagePullPolicy,
-		"imagePullSecrets": &s.ImagePullSecrets, "probes": &s.Probes, "privileged": &s.Privileged,
+		"imagePullSecrets": &s.ImagePullSecrets, "probes": &s.Probes, "privileged": &s.Privileged, "kvm": &s.KVM,
 		"secretFiles": &s.SecretFiles, "strictExec": &s.StrictExec,
 	}
 	known := make([]string, 0, len(targets))
@@ -270,6 +270,10 @@ func (s *Set) check(key string) error {
 	case "imagePullPolicy":
 		if !slices.Contains([]string{"Always", "IfNotPresent", "Never"}, s.ImagePullPolicy) {
 			return fmt.Errorf("imagePullPolicy %q is not Always, IfNotPresent or Never", s.ImagePullPolicy)
+		}
+	case "kvm":
+		if !slices.Contains([]string{lab.KVMRequired, lab.KVMOptional}, s.KVM) {
+			return fmt.Errorf("kvm %q is not %s or %s", s.KVM, lab.KVMRequired, lab.KVMOptional)
 		}
 	case "imagePullSecrets":
 		for _, name := range s.ImagePullSecrets {

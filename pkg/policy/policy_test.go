@@ -148,6 +148,7 @@ func TestEveryField(t *testing.T) {
     imagePullSecrets: [pull]
     probes: {readiness: {tcpSocket: {port: 22}}}
     privileged: false
+    kvm: optional
     secretFiles: ["/etc/ssl/*"]
     strictExec: true
   links:
@@ -160,12 +161,12 @@ func TestEveryField(t *testing.T) {
 		"expose": *p.Expose, "resources": cpu + " " + memory, "tolerations": p.Tolerations[0].Key, "persistence": *p.Persistence,
 		"affinity": p.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Key,
 		"pull":     p.ImagePullPolicy + " " + p.ImagePullSecrets[0], "probe": p.Readiness.TCPSocket.Port.IntValue(),
-		"privileged": *p.Privileged, "strict": *p.StrictExec, "secret": p.SecretFiles[0],
+		"privileged": *p.Privileged, "kvm": p.KVM, "strict": *p.StrictExec, "secret": p.SecretFiles[0],
 	}
 	want := map[string]any{
 		"expose":    lab.Expose{Type: "LoadBalancer", Ports: []lab.Port{{Container: 22, Protocol: "TCP"}, {Container: 161, Protocol: "UDP"}}, UseMgmtAddress: true},
 		"resources": "500m 1Gi", "tolerations": "t", "persistence": lab.Persistence{Enabled: true, Size: "5Gi", StorageClass: "fast"},
-		"affinity": "k", "pull": "Always pull", "probe": 22, "privileged": false, "strict": true, "secret": "/etc/ssl/*",
+		"affinity": "k", "pull": "Always pull", "probe": 22, "privileged": false, "kvm": "optional", "strict": true, "secret": "/etc/ssl/*",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -220,6 +221,7 @@ func TestInvalidPolicies(t *testing.T) {
 		head + "- {name: a, set: {expose: {ports: [x]}}}\n":                                                                  "c9s.yaml:4:27: error: expose.ports: port \"x\": \"x\" is not a port from 1 to 65535 [policy-invalid]",
 		head + "- {name: a, set: {expose: {ports: [0]}}}\n":                                                                  "c9s.yaml:4:27: error: expose.ports: port \"0\": \"0\" is not a port from 1 to 65535 [policy-invalid]",
 		head + "- {name: a, set: {privileged: 1}}\n":                                                                         "c9s.yaml:4:31: error: privileged must be true or false, not the number 1 [policy-invalid]",
+		head + "- {name: a, set: {kvm: never}}\n":                                                                            "c9s.yaml:4:24: error: kvm \"never\" is not required or optional [policy-invalid]",
 		head + "- {name: a, set: {tolerations: {key: a}}}\n":                                                                 "c9s.yaml:4:32: error: tolerations must be a list, not a mapping [policy-invalid]",
 		head + "- {name: a, set: {tolerations: [{key: a b}]}}\n":                                                             "c9s.yaml:4:32: error: tolerations: \"a b\" cannot be the key of a taint [policy-invalid]",
 		head + "- {name: a, set: {tolerations: [{key: a, operator: In}]}}\n":                                                 "c9s.yaml:4:32: error: tolerations: operator \"In\" is not Exists or Equal [policy-invalid]",

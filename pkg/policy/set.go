@@ -24,6 +24,9 @@ type Set struct {
 	Probes *Probes `json:"probes,omitempty"`
 	// Privileged overrides what the kind needs and the topology says.
 	Privileged *bool `json:"privileged,omitempty"`
+	// KVM is required (default) or optional: whether a virtual machine runs only on workers
+	// with /dev/kvm.
+	KVM string `json:"kvm,omitempty"`
 	// SecretFiles are glob patterns of mount targets to keep in Secrets.
 	SecretFiles []string `json:"secretFiles,omitempty"`
 	// StrictExec makes an exec command that fails fail the node.
@@ -97,6 +100,9 @@ func (s *Set) fill(p *lab.Policy) {
 	}
 	if p.Privileged == nil {
 		p.Privileged = s.Privileged
+	}
+	if p.KVM == "" {
+		p.KVM = s.KVM
 	}
 	if p.SecretFiles == nil {
 		p.SecretFiles = s.SecretFiles

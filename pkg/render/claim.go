@@ -25,7 +25,7 @@ func (v *podView) needsClaim() bool {
 }
 
 func keeps(m member) bool {
-	if len(m.plan.Persist) > 0 {
+	if len(m.plan.Persist) > 0 || m.plan.Needs.KVM {
 		return true
 	}
 	for _, c := range m.plan.Containers {

@@ -122,7 +122,11 @@ const interfaceCount = "CLAB_INTFS"
 // the number of them must not be in the Pod's template, where a change restarts
 // it: a device that starts again reads it from the ConfigMap of the links.
 func (b *deploymentBuilder) env(m member, i int) []corev1.EnvVar {
-	out := envVars(m.plan.Containers[i].Env)
+	env := m.plan.Containers[i].Env
+	if i == 0 && b.pod.keepsDisk(m) {
+		env = diskEnv(env)
+	}
+	out := envVars(env)
 	if !b.pod.countsInterfaces(m) {
 		return out
 	}
@@ -244,6 +248,9 @@ func (b *deploymentBuilder) deviceMounts(m member, i int, privileged bool) []cor
 	if b.pod.ownResolvConf(m.node) && free("/etc/resolv.conf") {
 		out = append(out, b.nodeFolder(m).mount("/etc/resolv.conf", resolvConf, false))
 	}
+	if i == 0 && b.pod.keepsDisk(m) && free(contract.DisksDir) {
+		out = append(out, b.diskMount(m))
+	}
 	for _, d := range b.devices(m, i, privileged) {
 		if free(d.target) {
 			name := b.volumes.add("device/"+d.source, "host-"+contract.Slug(d.source, 50), hostPath(d.source, corev1.HostPathCharDev))
@@ -318,12 +325,15 @@ type device struct {
 	source, target string
 }
 
+// needsKVM reports whether the node runs only where there is /dev/kvm.
+func (m member) needsKVM() bool { return m.plan.Needs.KVM && m.node.Policy.KVM != lab.KVMOptional }
+
 // devices are /dev/kvm where it is needed, and the topology's devices where the
 // container does not see all of the worker's anyway. A worker without the device
 // keeps the Pod from starting, with an event that says so.
 func (b *deploymentBuilder) devices(m member, i int, privileged bool) []device {
 	var out []device
-	if m.plan.Needs.KVM {
+	if m.needsKVM() {
 		out = append(out, device{"/dev/kvm", "/dev/kvm"})
 	}
 	if privileged {

@@ -49,7 +49,10 @@ func (s *stager) programs(m member) []contract.Container {
 			b.steps(true)
 		}
 		hold := i == 0 && m.node.Name == s.pod.primary.Name && !s.pod.hostNetwork
-		if len(b.out) == 0 && !hold {
+		if i == 0 && s.pod.keepsDisk(m) {
+			b.payloads = append(b.payloads, diskEntries()...)
+		}
+		if len(b.out) == 0 && len(b.payloads) == 0 && !hold {
 			continue
 		}
 		out = append(out, contract.Container{

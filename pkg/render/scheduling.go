@@ -87,9 +87,9 @@ func (b *deploymentBuilder) affinity(policy *corev1.Affinity) *corev1.Affinity {
 		out = policy.DeepCopy()
 	}
 	var extra []corev1.NodeSelectorRequirement
-	kvm := false
+	kvm, required := false, false
 	for _, m := range b.pod.members {
-		kvm = kvm || m.plan.Needs.KVM
+		kvm, required = kvm || m.plan.Needs.KVM, required || m.needsKVM()
 		if m.plan.Needs.SSSE3 && extra == nil {
 			extra = append(extra, corev1.NodeSelectorRequirement{
 				Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"amd64"},
@@ -98,19 +98,19 @@ func (b *deploymentBuilder) affinity(policy *corev1.Affinity) *corev1.Affinity {
 	}
 	out.NodeAffinity = realWorkers(out.NodeAffinity, extra...)
 	if kvm {
-		b.kvmWorkers(out.NodeAffinity)
+		b.kvmWorkers(out.NodeAffinity, required && b.index.opts.RequireKVM)
 	}
 	return out
 }
 
 // kvmWorkers adds the labels of workers with KVM. They are required if some worker of the
 // cluster has one, and otherwise preferred: on a cluster without the labels, nothing would
-// ever be scheduled.
-func (b *deploymentBuilder) kvmWorkers(affinity *corev1.NodeAffinity) {
+// ever be scheduled. A node that can do without KVM prefers them too.
+func (b *deploymentBuilder) kvmWorkers(affinity *corev1.NodeAffinity, require bool) {
 	has := func(label string) corev1.NodeSelectorRequirement {
 		return corev1.NodeSelectorRequirement{Key: label, Operator: corev1.NodeSelectorOpIn, Values: []string{"true"}}
 	}
-	if b.index.opts.RequireKVM {
+	if require {
 		required := affinity.RequiredDuringSchedulingIgnoredDuringExecution
 		var terms []corev1.NodeSelectorTerm // alternatives
 		for _, term := range required.NodeSelectorTerms {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
 )
 
@@ -75,6 +76,24 @@ func TestKVMWorkers(t *testing.T) {
 		if preferred := len(spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution); (preferred == 0) != required {
 			t.Errorf("required %v: %d preferences", required, preferred)
 		}
+	}
+}
+
+// TestWithoutKVM: a node that can do without KVM lands anywhere, and prefers workers with it.
+func TestWithoutKVM(t *testing.T) {
+	l := policy()
+	l.Nodes[0].Policy.NodeSelector, l.Nodes[0].Policy.KVM = nil, lab.KVMOptional
+	l.opts.RequireKVM = true
+	spec := deploymentOf(t, l, "vm").Spec.Template.Spec
+	for _, v := range spec.Volumes {
+		if v.HostPath != nil && v.HostPath.Path == "/dev/kvm" {
+			t.Error("it mounts /dev/kvm")
+		}
+	}
+	match := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: spec})
+	ok, err := match.Match(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w", Labels: map[string]string{"zone": "b", corev1.LabelOSStable: "linux"}}})
+	if err != nil || !ok || len(spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) != len(contract.KVMLabels) {
+		t.Errorf("%v, %v: %+v", ok, err, spec.Affinity.NodeAffinity)
 	}
 }
 
