@@ -134,7 +134,7 @@ func (s *Set) Apply(ctx context.Context, want []contract.Interface, bridges []co
 			r.fail(KeyOf(&want[i]), err)
 		}
 	}
-	err = s.memory.save()
+	err = errors.Join(s.memory.save(), r.dropDeadRedirects())
 	states, readErr := r.states(want)
 	return states, errors.Join(err, readErr)
 }
