@@ -73,7 +73,11 @@ func Of(out *render.Output) Needs {
 		switch o := object.(type) {
 		case *appsv1.Deployment:
 			if o.Labels[contract.LabelComponent] == contract.ComponentNode {
-				n.Pods = append(n.Pods, podOf(o))
+				pod := podOf(o)
+				n.Pods = append(n.Pods, pod)
+				if pod.KVM {
+					n.Features[probe.Flower] = append(n.Features[probe.Flower], pod.Nodes...)
+				}
 			}
 		case *rbacv1.Role:
 			n.Rules = append(n.Rules, o.Rules...)

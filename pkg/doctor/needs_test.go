@@ -64,7 +64,7 @@ func TestNeedsOfALab(t *testing.T) {
 	if len(n.Pods) != 1 || !n.Pods[0].KVM || !n.Pods[0].TUN || !slices.Equal(n.Pods[0].Nodes, []string{"R1", "R2"}) {
 		t.Errorf("Pods %+v: the controller's is none of them", n.Pods)
 	}
-	if diff := cmp.Diff(map[probe.Feature][]string{probe.Macvlan: {"R1"}, probe.Bridge: {"br"}, probe.Redirect: {"R2"}}, n.Features); diff != "" {
+	if diff := cmp.Diff(map[probe.Feature][]string{probe.Macvlan: {"R1"}, probe.Bridge: {"br"}, probe.Redirect: {"R2"}, probe.Flower: {"R1", "R2"}}, n.Features); diff != "" {
 		t.Errorf("features: %s", diff)
 	}
 	if dry := dryPod(n); len(dry.Spec.Volumes) != 1 || !*dry.Spec.InitContainers[0].SecurityContext.Privileged {

@@ -99,3 +99,14 @@ func tryRedirect(index int) error {
 		Actions:     []netlink.Action{netlink.NewMirredAction(index)},
 	})
 }
+
+// tryFlower joins an interface to another one as the launchers of virtual machines do.
+func tryFlower(index int) error {
+	if err := addClsact(index); err != nil {
+		return err
+	}
+	return netlink.FilterAdd(&netlink.Flower{
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Priority: 1, Protocol: unix.ETH_P_ALL},
+		Actions:     []netlink.Action{netlink.NewMirredAction(index)},
+	})
+}

@@ -38,6 +38,7 @@ const (
 	NAT        Feature = "nftables inet nat"
 	Conntrack  Feature = "connection tracking"
 	Redirect   Feature = "tc u32 mirred"
+	Flower     Feature = "tc flower mirred"
 	Shield     Feature = "tc bpf"
 	Packet     Feature = "packet sockets"
 	VnetHeader Feature = "packet vnet header"

@@ -11,7 +11,7 @@ import (
 // that a container may leave as its last word.
 func TestReportFits(t *testing.T) {
 	r := Report{Version: Version, Kernel: strings.Repeat("k", 64), MTU: 65535, DNS: outcome("", errors.New(strings.Repeat("x", 500))).Error}
-	for _, f := range []Feature{Veth, Bridge, Dummy, VXLAN, Macvlan, VLAN, Rules, NAT, Conntrack, Redirect, Shield, Packet, VnetHeader, Segment, TUN, KVM} {
+	for _, f := range []Feature{Veth, Bridge, Dummy, VXLAN, Macvlan, VLAN, Rules, NAT, Conntrack, Redirect, Flower, Shield, Packet, VnetHeader, Segment, TUN, KVM} {
 		r.Features = append(r.Features, outcome(f, errors.New(strings.Repeat("long ", 100))))
 	}
 	data, err := json.Marshal(r)

@@ -50,6 +50,7 @@ var trials = []trial{
 	{feature: NAT, try: tryNAT},
 	{feature: Conntrack, try: tryConntrack},
 	{feature: Redirect, try: onVeth(tryRedirect)},
+	{feature: Flower, try: onVeth(tryFlower)},
 	{feature: Shield, try: onVeth(tryShield)},
 	{feature: Packet, try: func() error { return packetSocket(unix.PACKET_AUXDATA) }},
 	{feature: VnetHeader, try: func() error { return packetSocket(unix.PACKET_VNET_HDR) }},
