@@ -17,7 +17,10 @@ type Rule struct {
 // its own tests check. The API server cannot restrict "create" to a name.
 func Controller() []Rule {
 	own := []string{contract.StatusConfigMap, contract.AddressesConfigMap}
-	read := append(own[:len(own):len(own)], contract.DirectoryConfigMap)
+	read := own
+	for i := range contract.DirectoryParts {
+		read = append(read[:len(read):len(read)], contract.DirectoryName(i))
+	}
 	for i := range contract.TopologyParts {
 		read = append(read, contract.TopologyName(i))
 	}

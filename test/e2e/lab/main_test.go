@@ -55,7 +55,7 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
-	return testcluster.Run(m, testcluster.Options{IPv6: true, Images: []string{"linux", "frr", layout + "=" + c9sImage}})
+	return testcluster.Run(m, testcluster.Options{IPv6: true, Images: []string{"linux", "frr", "vm", layout + "=" + c9sImage}})
 }
 
 // choosePlanner builds the hook planner's program beside c9s, unless the tests are to

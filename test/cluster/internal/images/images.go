@@ -55,6 +55,7 @@ var recipes = map[string]recipe{
 	"linux":   linuxRecipe,
 	"frr":     frrRecipe,
 	"bird":    birdRecipe,
+	"vm":      vmRecipe,
 }
 
 // A builder has what recipes need.
