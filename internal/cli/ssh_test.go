@@ -217,7 +217,7 @@ func TestInventoryIPv6(t *testing.T) {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns"}, Data: map[string]string{key: string(data)}}
 	}
 	client := &cluster.Client{Typed: fake.NewClientset(
-		configMap(contract.DirectoryName(0), contract.DirectoryKey(0), contract.Directory{Nodes: []contract.DirectoryNode{{Name: "R1", Pod: "r1", IPv6: netip.MustParseAddr("3fff::2")}}}),
+		configMap(contract.DirectoryConfigMap, contract.DirectoryFile, contract.Directory{Nodes: []contract.DirectoryNode{{Name: "R1", Pod: "r1", IPv6: netip.MustParseAddr("3fff::2")}}}),
 		configMap(contract.LinksConfigMap("r1"), contract.LinksFile, contract.Links{Mgmt: &contract.Mgmt{IPv6: netip.MustParsePrefix("3fff::2/64")}}),
 	)}
 	l, err := (&inventoryFlags{via: viaName}).read(t.Context(), client, cluster.Found{Name: "demo", Namespace: "ns"}, []cluster.Node{{Name: "R1", Deployment: "r1", Kind: "linux", Containers: []string{"r1"}}})

@@ -60,7 +60,7 @@ func goneAfter(o runtime.Object) clienttesting.ReactionFunc {
 func labIn(lab string) []runtime.Object {
 	return []runtime.Object{
 		metaOf("Deployment", "r1", lab), metaOf("ReplicaSet", "r1-5", lab), metaOf("Pod", "r1-5-x", lab),
-		metaOf("Service", "r1", lab), metaOf("ConfigMap", contract.DirectoryName(0), lab), metaOf("ConfigMap", contract.AllocationsName(0), lab),
+		metaOf("Service", "r1", lab), metaOf("ConfigMap", contract.DirectoryConfigMap, lab), metaOf("ConfigMap", contract.AllocationsName(0), lab),
 		metaOf("Secret", "key", lab), metaOf("PersistentVolumeClaim", "r1-data", lab),
 		metaOf("ConfigMap", "kube-root-ca.crt", ""), metaOf("ServiceAccount", "default", ""),
 	}

@@ -157,7 +157,7 @@ func judgeDiff(objects []ObjectDiff) Diff {
 		if pod == "" {
 			if !reflect.DeepEqual(o.Live, o.Merged) {
 				d.Lab = true
-				d.names = d.names || strings.HasPrefix(o.Object, "ConfigMap/"+contract.DirectoryName(0))
+				d.names = d.names || strings.HasPrefix(o.Object, "ConfigMap/"+contract.DirectoryConfigMap)
 				d.Objects = append(d.Objects, o)
 			}
 			continue

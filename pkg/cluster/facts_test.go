@@ -84,9 +84,9 @@ func TestStatusSource(t *testing.T) {
 					answer(w, c.sidecar)
 				case "/api/v1/namespaces/ns/configmaps/" + contract.StatusConfigMap:
 					object(w, corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{status.Key: lab(status.LinkDown, false)}})
-				case "/api/v1/namespaces/ns/configmaps/" + contract.DirectoryName(0):
+				case "/api/v1/namespaces/ns/configmaps/" + contract.DirectoryConfigMap:
 					object(w, corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{
-						contract.DirectoryKey(0): `{"version":"` + contract.DirectoryVersion + `","lab":"demo","nodes":[{"name":"r1","pod":"r1"}]}`,
+						contract.DirectoryFile: `{"version":"` + contract.DirectoryVersion + `","lab":"demo","nodes":[{"name":"r1","pod":"r1"}]}`,
 					}})
 				case "/apis/apps/v1/namespaces/ns/deployments":
 					object(w, appsv1.DeploymentList{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DeploymentList"}})

@@ -179,6 +179,28 @@ func TestJudgeSteady(t *testing.T) {
 	}
 }
 
+// A wait looks again when the last ready Pod counts as settled, and not half a second later.
+func TestNextLook(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	seen := newSightings()
+	pod := func(name string, s status.State) PodProgress {
+		return PodProgress{Pod: name, PodName: name + "-1", Progress: status.Progress{State: s}}
+	}
+	seen.judge([]PodProgress{pod("a", status.StateReady)}, now)
+	if got := seen.next(now); got != look {
+		t.Errorf("at once: %s, want %s", got, look)
+	}
+	now = now.Add(steady - 200*time.Millisecond)
+	seen.judge([]PodProgress{pod("a", status.StateReady)}, now)
+	if got := seen.next(now); got != 200*time.Millisecond {
+		t.Errorf("200 ms before it is settled: %s", got)
+	}
+	seen.judge([]PodProgress{pod("a", status.StateReady), pod("b", status.StateReady)}, now)
+	if got := seen.next(now); got != look {
+		t.Errorf("with another that has just become ready: %s, want %s", got, look)
+	}
+}
+
 // Failures of one kind come one after another, as their workers get to them: those
 // about to start are waited for, those that run or have no worker are not.
 func TestGatherFor(t *testing.T) {

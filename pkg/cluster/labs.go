@@ -53,7 +53,7 @@ func labsOf(list []metav1.PartialObjectMetadata) []Found {
 	found := map[[2]string]Found{}
 	for i := range list {
 		cm := &list[i]
-		directory := cm.Name == contract.DirectoryName(0)
+		directory := cm.Name == contract.DirectoryConfigMap
 		if !directory && cm.Name != contract.AllocationsName(0) {
 			continue
 		}

@@ -68,8 +68,9 @@ func TestSelect(t *testing.T) {
 
 func TestNodesOf(t *testing.T) {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "r1", Annotations: map[string]string{
-		contract.AnnotationNodeName: "R1,Sniffer", contract.AnnotationContainers: `{"R1":["r1"],"Sniffer":["sniffer"]}`, contract.AnnotationTopologyLabels: `{"R1":{"role":"leaf"}}`,
+		contract.AnnotationNodeName: "R1,Sniffer", contract.AnnotationTopologyLabels: `{"R1":{"role":"leaf"}}`,
 	}}}
+	d.Spec.Template.Annotations = map[string]string{contract.AnnotationContainers: `{"R1":["r1"],"Sniffer":["sniffer"]}`}
 	got := nodesOf(d)
 	if len(got) != 2 || got[0].Name != "R1" || got[0].Labels["role"] != "leaf" || !slices.Equal(got[1].Containers, []string{"sniffer"}) || got[1].Deployment != "r1" {
 		t.Errorf("got %+v", got)
@@ -171,8 +172,8 @@ func TestLabsOf(t *testing.T) {
 		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Annotations: map[string]string{contract.AnnotationLabName: lab}}}
 	}
 	got := labsOf([]metav1.PartialObjectMetadata{
-		cm(contract.AllocationsName(0), "dc", "a"), cm(contract.DirectoryName(0), "dc", "a"), cm(contract.DirectoryName(1), "dc", "a"),
-		cm(contract.DirectoryName(0), "wan", "b"), cm(contract.AllocationsName(0), "wan", "b"),
+		cm(contract.AllocationsName(0), "dc", "a"), cm(contract.DirectoryConfigMap, "dc", "a"),
+		cm(contract.DirectoryConfigMap, "wan", "b"), cm(contract.AllocationsName(0), "wan", "b"),
 		cm(contract.AllocationsName(0), "kept", "c"), cm("c9s-status", "kept", "c"),
 	})
 	want := []Found{{Name: "dc", Namespace: "a"}, {Name: "kept", Namespace: "c", DataOnly: true}, {Name: "wan", Namespace: "b"}}

@@ -57,10 +57,10 @@ func nodeSelector(lab string) string {
 	return labels.Set{contract.LabelLab: contract.LabelValue(lab), contract.LabelComponent: contract.ComponentNode}.String()
 }
 
-// nodesOf reads the nodes of one Deployment from its annotations.
+// nodesOf reads the nodes of one Deployment from its annotations and its Pod's.
 func nodesOf(d *appsv1.Deployment) []Node {
 	var containers map[string][]string
-	_ = json.Unmarshal([]byte(d.Annotations[contract.AnnotationContainers]), &containers)
+	_ = json.Unmarshal([]byte(d.Spec.Template.Annotations[contract.AnnotationContainers]), &containers)
 	var topologyLabels map[string]map[string]string
 	_ = json.Unmarshal([]byte(d.Annotations[contract.AnnotationTopologyLabels]), &topologyLabels)
 	var out []Node

@@ -16,6 +16,9 @@ import (
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
+// look is how often a wait looks at a lab of which it hears nothing new.
+const look = 500 * time.Millisecond
+
 // How long a wait watches a failure before it returns.
 const (
 	// gather is the time to collect other failures, so that they are reported together. It is longer
@@ -79,9 +82,7 @@ func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)
 		firstFailure time.Time
 		missingSince time.Time
 		seen         = newSightings()
-		tick         = time.NewTicker(500 * time.Millisecond)
 	)
-	defer tick.Stop()
 	for {
 		progress := w.Progress()
 		for i := range progress {
@@ -90,7 +91,8 @@ func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)
 		if tell != nil {
 			tell(progress)
 		}
-		failed, ready := seen.judge(progress, time.Now())
+		now := time.Now()
+		failed, ready := seen.judge(progress, now)
 		missing := l.pods() - len(progress)
 		if missing <= 0 {
 			missingSince = time.Time{}
@@ -111,7 +113,7 @@ func (c *Client) WaitReady(ctx context.Context, l *Lab, tell func([]PodProgress)
 		}
 		select {
 		case <-w.Changed():
-		case <-tick.C:
+		case <-time.After(seen.next(now)):
 		case <-ctx.Done():
 			return c.unfinished(namespace, lab, progress, ctx.Err())
 		}
@@ -133,6 +135,8 @@ func gatherFor(progress []PodProgress) time.Duration {
 type sightings struct {
 	doubted map[string]doubted
 	running map[string]run
+	// settles is when the last Pod of those that are ready will have been so for long enough.
+	settles time.Time
 }
 
 // doubted is a failure that may resolve itself, and when it was first seen.
@@ -182,6 +186,7 @@ func (s *sightings) persists(p PodProgress, refusals int, now time.Time) bool {
 // judge returns the Pods that have failed, and whether all Pods are ready and settled.
 func (s *sightings) judge(progress []PodProgress, now time.Time) (failed []PodProgress, ready bool) {
 	ready = true
+	s.settles = time.Time{}
 	refusals := countRefused(progress)
 	for _, p := range progress {
 		p.Certain = s.persists(p, refusals, now) || p.Certain
@@ -228,7 +233,18 @@ func (s *sightings) settled(p PodProgress, now time.Time) bool {
 	if r.again || !p.LastExit.IsZero() && now.Sub(p.LastExit) <= steadyAgain {
 		least = steadyAgain
 	}
+	if p.State == status.StateReady && !p.Unsettled && r.since.Add(least).After(s.settles) {
+		s.settles = r.since.Add(least)
+	}
 	return !p.Unsettled && (p.State == status.StateStopped || p.State == status.StateReady && now.Sub(r.since) >= least)
+}
+
+// next returns how long after now to judge again at the latest.
+func (s *sightings) next(now time.Time) time.Duration {
+	if left := s.settles.Sub(now); left > 0 && left < look {
+		return left
+	}
+	return look
 }
 
 // pods is how many Pods the lab has, including stopped ones.
@@ -355,7 +371,7 @@ func (c *Client) WaitPods(ctx context.Context, namespace, lab string, names []st
 	}
 	wanted := sets.New(names...)
 	seen := newSightings()
-	tick := time.NewTicker(500 * time.Millisecond)
+	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
 		var left []PodProgress

@@ -1,19 +1,40 @@
 package contract
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
 
 // DirectoryVersion is the version of Directory in JSON.
 const DirectoryVersion = "c9s.dev/directory/v1"
 
-// Directory lists the lab's nodes with their names and addresses. It is rendered
-// into the ConfigMap c9s-directory and, for large labs, its numbered followers.
-// Each holds a Directory with a part of the nodes under the key DirectoryKey(i),
-// and the same nodes as lines of a hosts file under HostsKey(i).
+// DirectoryConfigMap is the ConfigMap with the Directory: as JSON under DirectoryFile or,
+// if that is large, compressed with gzip under DirectoryFile + ".gz".
+const (
+	DirectoryConfigMap = "c9s-directory"
+	DirectoryFile      = "directory.json"
+)
+
+// Directory lists the lab's nodes with their names and addresses.
 type Directory struct {
 	Version string `json:"version"`
 	Lab     string `json:"lab"`
-	// Nodes are sorted by name, over all parts.
+	// Nodes are sorted by name.
 	Nodes []DirectoryNode `json:"nodes"`
+}
+
+// Hosts returns the nodes' names as lines of a hosts file.
+func (d Directory) Hosts() []byte {
+	var out []byte
+	for _, n := range d.Nodes {
+		for _, a := range []netip.Addr{n.IPv4, n.IPv6} {
+			if a.IsValid() && len(n.Names) > 0 {
+				out = fmt.Appendf(out, "%s\t%s\n", a, strings.Join(n.Names, " "))
+			}
+		}
+	}
+	return out
 }
 
 // DirectoryNode is one node of the lab.
@@ -49,16 +70,3 @@ type Addresses struct {
 	// Pods maps a Pod's Kubernetes name to its addresses.
 	Pods map[string][]netip.Addr `json:"pods"`
 }
-
-// DirectoryParts is the largest number of ConfigMaps for the directory. Pods mount
-// all of them as optional, so that a growing lab never changes a Pod.
-const DirectoryParts = 4
-
-// DirectoryName returns the name of the ConfigMap with part i, 0-based.
-func DirectoryName(i int) string { return numbered("c9s-directory", i) }
-
-// DirectoryKey returns the key of part i's JSON.
-func DirectoryKey(i int) string { return numbered("directory", i) + ".json" }
-
-// HostsKey returns the key of part i's lines of a hosts file.
-func HostsKey(i int) string { return numbered("hosts", i) }

@@ -48,7 +48,7 @@ const (
 	// AnnotationLinkApply is how a change of links reaches the device: live,
 	// restart or recreate.
 	AnnotationLinkApply = "c9s.dev/link-apply-mode"
-	// AnnotationContainers lists the containers of each node of a Deployment, in
+	// AnnotationContainers on a Pod lists the containers of each of its nodes, in
 	// JSON: {"SR1":["sr1-a","sr1-1"]}. A bridge has none.
 	AnnotationContainers = "c9s.dev/containers"
 	// AnnotationTopologyLabels are the node's labels in the topology, in JSON.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/c9s-lab/c9s/internal/foreign"
+	"github.com/c9s-lab/c9s/internal/packed"
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
@@ -39,23 +40,18 @@ func Topology(ctx context.Context, client kubernetes.Interface, namespace string
 	return out, nil
 }
 
-// Directory reads a lab's directory from its namespace and joins its parts.
-func Directory(ctx context.Context, client kubernetes.Interface, namespace string) (contract.Directory, error) {
-	var out contract.Directory
-	for i := range contract.DirectoryParts {
-		cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, contract.DirectoryName(i), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) && i > 0 {
-			break
-		}
-		if err != nil {
-			return out, fmt.Errorf("reading the directory: %w", err)
-		}
-		var part contract.Directory
-		if err := foreign.JSON([]byte(cm.Data[contract.DirectoryKey(i)]), foreign.MaxElements, &part); err != nil {
-			return out, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
-		}
-		out.Version, out.Lab = part.Version, part.Lab
-		out.Nodes = append(out.Nodes, part.Nodes...)
+// Directory reads a lab's directory from its namespace.
+func Directory(ctx context.Context, client kubernetes.Interface, namespace string) (out contract.Directory, err error) {
+	cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, contract.DirectoryConfigMap, metav1.GetOptions{})
+	if err != nil {
+		return out, fmt.Errorf("reading the directory: %w", err)
+	}
+	text, err := packed.Text(cm.Data, cm.BinaryData, contract.DirectoryFile, foreign.MaxLab)
+	if err == nil {
+		err = foreign.JSON(text, foreign.MaxLabElements, &out)
+	}
+	if err != nil {
+		return out, fmt.Errorf("reading ConfigMap %s: %w", cm.Name, err)
 	}
 	return out, nil
 }

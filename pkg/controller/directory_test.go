@@ -24,7 +24,7 @@ func FuzzConfigMaps(f *testing.F) {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{key: text}}
 		}
 		client := fake.NewSimpleClientset(
-			cm(contract.DirectoryName(0), contract.DirectoryKey(0), directory),
+			cm(contract.DirectoryConfigMap, contract.DirectoryFile, directory),
 			cm(contract.AddressesConfigMap, contract.AddressesFile, addresses),
 			cm(contract.StatusConfigMap, "status.json", state),
 			cm(contract.TopologyName(0), contract.TopologyFile, topology),

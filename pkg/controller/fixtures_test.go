@@ -70,7 +70,7 @@ func cluster(t *testing.T, pods []*corev1.Pod) *fake.Clientset {
 		t.Fatal(err)
 	}
 	objects := []runtime.Object{
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.DirectoryName(0)}, Data: map[string]string{contract.DirectoryKey(0): string(data)}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.DirectoryConfigMap}, Data: map[string]string{contract.DirectoryFile: string(data)}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.StatusConfigMap}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.AddressesConfigMap}},
 	}

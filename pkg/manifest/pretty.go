@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 )
 
-// PrettyJSON returns v in JSON with a line for each of its members, and for each item of a list
-// down to levels levels: a change is a small diff.
+// PrettyJSON returns v in JSON with a line for each of its members that is a collection, and for
+// each item of a list down to levels levels: a change is a small diff. Members that are not
+// collections share a line.
 func PrettyJSON(v any, levels int) string {
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)
@@ -15,18 +16,41 @@ func PrettyJSON(v any, levels int) string {
 		panic(err) // the types written here are all encodable
 	}
 	data := bytes.TrimSpace(raw.Bytes())
-	inList := func(open []byte) bool {
-		return len(open) == 1 || len(open) <= levels && open[len(open)-1] == '['
+	inList := func(open []byte, at int) bool {
+		if len(open) == 1 {
+			return data[at] != ',' || !scalarsAround(data, at)
+		}
+		return len(open) <= levels && open[len(open)-1] == '['
 	}
 	return string(append(breakLines(make([]byte, 0, len(data)+len(data)/4), data, 0, inList), '\n'))
 }
 
-// everywhere is for breakLines.
-func everywhere([]byte) bool { return true }
+// scalarsAround reports whether the members of an object around a comma are both no collections.
+func scalarsAround(data []byte, comma int) bool {
+	if before := data[comma-1]; before == '}' || before == ']' {
+		return false
+	}
+	quoted := false
+	for i := comma + 1; i < len(data); i++ {
+		switch {
+		case quoted && data[i] == '\\':
+			i++
+		case data[i] == '"':
+			quoted = !quoted
+		case !quoted && data[i] == ':':
+			return data[i+1] != '{' && data[i+1] != '['
+		}
+	}
+	return false
+}
 
-// breakLines appends compact JSON, two spaces a level after indent, with a line for each item
-// of the collections for which breaks returns true. open are the brackets around an item.
-func breakLines(out, data []byte, indent int, breaks func(open []byte) bool) []byte {
+// everywhere is for breakLines.
+func everywhere([]byte, int) bool { return true }
+
+// breakLines appends compact JSON, two spaces a level after indent, with a line at each bracket
+// and comma for which breaks returns true. open are the brackets around it, and at is where in
+// data it is.
+func breakLines(out, data []byte, indent int, breaks func(open []byte, at int) bool) []byte {
 	quoted := false
 	var open []byte // the brackets around the current place
 	newline := func() { out = appendSpaces(append(out, '\n'), indent+2*len(open)) }
@@ -50,11 +74,11 @@ func breakLines(out, data []byte, indent int, breaks func(open []byte) bool) []b
 		case '{', '[':
 			out = append(out, c)
 			open = append(open, c)
-			if breaks(open) && data[i+1] != '}' && data[i+1] != ']' {
+			if breaks(open, i) && data[i+1] != '}' && data[i+1] != ']' {
 				newline()
 			}
 		case '}', ']':
-			broken := breaks(open) && data[i-1] != '{' && data[i-1] != '['
+			broken := breaks(open, i) && data[i-1] != '{' && data[i-1] != '['
 			open = open[:len(open)-1]
 			if broken {
 				newline()
@@ -62,7 +86,7 @@ func breakLines(out, data []byte, indent int, breaks func(open []byte) bool) []b
 			out = append(out, c)
 		case ',':
 			out = append(out, c)
-			if breaks(open) {
+			if breaks(open, i) {
 				newline()
 			} else {
 				out = append(out, ' ')

@@ -54,7 +54,7 @@ func (b *labBuilder) controllerRoleBinding() *rbacv1.RoleBinding {
 
 func (b *labBuilder) controllerDeployment() *appsv1.Deployment {
 	meta := b.index.labMeta(contract.ControllerName, contract.ComponentController)
-	b.index.recommend(meta.Labels, "c9s", contract.ComponentController)
+	b.index.recommend(meta.Labels, "c9s")
 	selector := map[string]string{contract.LabelLab: b.index.labLabel, contract.LabelComponent: contract.ComponentController}
 	common := b.common()
 	return &appsv1.Deployment{

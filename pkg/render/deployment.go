@@ -36,9 +36,8 @@ func (b *deploymentBuilder) deployment() *appsv1.Deployment {
 	describe(meta.Labels, b.pod.primary)
 	labels := b.pod.podLabels()
 	maps.Copy(labels, meta.Labels) // c9s' own count
-	labels["app.kubernetes.io/name"] = contract.LabelValue(b.pod.primary.Kind)
-	b.index.recommend(meta.Labels, contract.LabelValue(b.pod.primary.Kind), contract.ComponentNode)
-	meta.Labels["app.kubernetes.io/instance"] = b.pod.primary.ID
+	delete(labels, managedBy)      // by which objects are pruned, and no Pod is
+	b.index.recommend(meta.Labels, contract.LabelValue(b.pod.primary.Kind))
 	meta.Annotations[contract.AnnotationSource] = b.index.lab.Source
 	meta.Annotations[contract.AnnotationPlanner] = b.index.planner(b.pod.primary)
 	// The proxies of service meshes would take the connections of devices and of
@@ -55,8 +54,7 @@ func (b *deploymentBuilder) deployment() *appsv1.Deployment {
 		},
 	}
 	meta.Annotations[contract.AnnotationNodeName] = strings.Join(b.pod.nodes, ",")
-	meta.Annotations[contract.AnnotationContainers] = b.pod.containerNames()
-	if mode := b.pod.linkApplyMode(); mode != "" {
+	if mode := b.pod.linkApplyMode(); mode != "" && mode != linkApplyLive {
 		meta.Annotations[contract.AnnotationLinkApply] = mode
 	}
 	if text := b.pod.topologyLabels(); text != "" {
@@ -75,6 +73,9 @@ func (b *deploymentBuilder) deployment() *appsv1.Deployment {
 		},
 	}
 }
+
+// linkApplyLive is the mode of a Deployment without the annotation.
+const linkApplyLive = "live"
 
 func (v *podView) linkApplyMode() string {
 	if v.primary.LinkApplyMode != "" {

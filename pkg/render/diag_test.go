@@ -188,7 +188,7 @@ func TestHostname(t *testing.T) {
 	n, _ := l.node("PE_1", "linux")
 	n.MgmtIPv4 = netip.Addr{}
 	text := string(stream(t, l.mustRender(t).Objects, manifest.YAML))
-	for _, want := range []string{"hostname: pe-1\n", `"hostname": "PE_1"`, "c9s.dev/node-name: PE_1\n", "c9s.dev/node: pe-1\n"} {
+	for _, want := range []string{"hostname: pe-1\n", `"hostname": "PE_1"`, "c9s.dev/node-name: PE_1", "c9s.dev/node: pe-1\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q", want)
 		}

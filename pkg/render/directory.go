@@ -9,72 +9,52 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/internal/packed"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
-// directory returns the ConfigMaps with the lab's names and management addresses.
-func (b *labBuilder) directory() []*corev1.ConfigMap {
-	entries := make([]directoryEntry, 0, len(b.index.lab.Nodes))
+// directory returns the ConfigMap with the lab's names and management addresses.
+func (b *labBuilder) directory() *corev1.ConfigMap {
+	var nodes strings.Builder
 	for _, n := range b.index.lab.Nodes {
-		if e, ok := b.directoryEntry(n); ok {
-			entries = append(entries, e)
+		entry, ok := b.directoryNode(n)
+		if !ok {
+			continue
 		}
+		data, err := json.Marshal(entry)
+		if err != nil {
+			panic(err) // no part of it can fail
+		}
+		if nodes.Len() > 0 {
+			nodes.WriteString(",\n")
+		}
+		nodes.Write(data)
 	}
-	parts := splitDirectory(entries, smallObject)
-	if len(parts) > contract.DirectoryParts {
-		parts = splitDirectory(entries, largeObject)
+	text := fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"nodes\":[\n%s\n]}\n", contract.DirectoryVersion, b.index.lab.Name, nodes.String())
+	cm := b.labConfigMap(contract.DirectoryConfigMap, contract.ComponentLab, nil)
+	if jsonCost(text) <= smallObject {
+		cm.Data = map[string]string{contract.DirectoryFile: text}
+		return cm
 	}
-	if len(parts) > contract.DirectoryParts {
+	data := packed.Pack([]byte(text))
+	if len(data) > largeObject*3/4 { // base64 is 4/3 of it
 		b.diags.Errorf(CodeDirectorySize, diag.Pos{File: b.index.lab.Source}, "split the lab into several namespaces",
-			"the directory of %d nodes needs %d ConfigMaps; there is room for %d", len(entries), len(parts), contract.DirectoryParts)
+			"the names of %d nodes need %d kB, which do not fit into a ConfigMap", len(b.index.lab.Nodes), len(data)/1000)
 	}
-	out := make([]*corev1.ConfigMap, len(parts))
-	for i, part := range parts {
-		var nodes, hosts strings.Builder
-		for j, e := range part {
-			if j > 0 {
-				nodes.WriteString(",\n")
-			}
-			nodes.WriteString(e.json)
-			hosts.WriteString(e.hosts)
-		}
-		out[i] = b.labConfigMap(contract.DirectoryName(i), contract.ComponentLab, map[string]string{
-			contract.DirectoryKey(i): fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"nodes\":[\n%s\n]}\n", contract.DirectoryVersion, b.index.lab.Name, nodes.String()),
-			contract.HostsKey(i):     hosts.String(),
-		})
-	}
-	return out
-}
-
-// directoryEntry is one node, as a line of JSON and as hosts-file lines.
-type directoryEntry struct {
-	json, hosts string
-}
-
-func splitDirectory(entries []directoryEntry, budget int) [][]directoryEntry {
-	parts := [][]directoryEntry{nil}
-	size := 0
-	for _, e := range entries {
-		cost := jsonCost(e.json) + jsonCost(e.hosts) + 4
-		if size+cost > budget && size > 0 {
-			parts = append(parts, nil)
-			size = 0
-		}
-		size += cost
-		parts[len(parts)-1] = append(parts[len(parts)-1], e)
-	}
-	return parts
+	cm.BinaryData = map[string][]byte{contract.DirectoryFile + packed.Suffix: data}
+	return cm
 }
 
 // mgmtSuffix is the domain of names on the management network.
 const mgmtSuffix = "mgmt"
 
-func (b *labBuilder) directoryEntry(n *lab.Node) (directoryEntry, bool) {
+// directoryNode returns a node's entry, and false for one without a Pod.
+func (b *labBuilder) directoryNode(n *lab.Node) (contract.DirectoryNode, bool) {
 	pod, ok := b.index.podOf[n.Name]
 	if !ok || b.index.skipPod(pod) {
-		return directoryEntry{}, false
+		return contract.DirectoryNode{}, false
 	}
 	entry := contract.DirectoryNode{Name: n.Name, Pod: pod.Name, Names: b.hostNames(n)}
 	primary := b.index.nodes[pod.Nodes[0]]
@@ -84,19 +64,7 @@ func (b *labBuilder) directoryEntry(n *lab.Node) (directoryEntry, bool) {
 	if primary.OnMgmtNetwork() {
 		entry.IPv4, entry.IPv6, entry.MAC = primary.MgmtIPv4, primary.MgmtIPv6, b.index.mgmtMAC(primary)
 	}
-	data, err := json.Marshal(entry)
-	if err != nil {
-		panic(err) // no part of it can fail
-	}
-	names := strings.Join(entry.Names, " ")
-	var hosts strings.Builder
-	if entry.IPv4.IsValid() {
-		fmt.Fprintf(&hosts, "%s\t%s\n", entry.IPv4, names)
-	}
-	if entry.IPv6.IsValid() {
-		fmt.Fprintf(&hosts, "%s\t%s\n", entry.IPv6, names)
-	}
-	return directoryEntry{json: string(data), hosts: hosts.String()}, true
+	return entry, true
 }
 
 // hostNames are all names of a node: its own, containerlab's long one, the FQDN,

@@ -105,7 +105,7 @@ func (b *deploymentBuilder) wireContainer() corev1.Container {
 		VolumeMounts: mounts,
 		// The sidecar holds its answer until it can say yes, so what waits for
 		// it continues at once and not at the next probe.
-		StartupProbe:   statusProbe(api.PathStartup+"?"+api.QueryWait+"=900ms", 1, waitSeconds),
+		StartupProbe:   statusProbe(api.PathStartup+"?"+api.QueryWait+"=4s", 1, waitSeconds),
 		ReadinessProbe: statusProbe(api.PathReady+"?"+api.QueryWait+"=4s", 5, 2),
 		SecurityContext: &corev1.SecurityContext{
 			Privileged:             new(true),

@@ -38,9 +38,7 @@ func (b *labBuilder) labObjects() []manifest.Object {
 	if ca := b.authority(); ca != nil {
 		add(manifest.GroupLabSecrets, b.caSecret(ca))
 	}
-	for _, cm := range b.directory() {
-		add(manifest.GroupLab, cm)
-	}
+	add(manifest.GroupLab, b.directory())
 	for _, cm := range b.topology() {
 		add(manifest.GroupLab, cm)
 	}
@@ -111,7 +109,8 @@ func (b *labBuilder) caSecret(ca *Certificate) *corev1.Secret {
 }
 
 // service gives every Pod of the lab a name: <pod>.<service>. It includes Pods that are not
-// ready, because a wire has to be up before its Pods are.
+// ready, because a wire has to be up before its Pods are. One address for each suffices,
+// and every further one doubles what the cluster writes to keep them.
 func (b *labBuilder) service() *corev1.Service {
 	return &corev1.Service{
 		TypeMeta:   typeMeta("v1", "Service"),
@@ -119,7 +118,7 @@ func (b *labBuilder) service() *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                corev1.ClusterIPNone,
 			PublishNotReadyAddresses: true,
-			IPFamilyPolicy:           new(corev1.IPFamilyPolicyPreferDualStack),
+			IPFamilyPolicy:           new(corev1.IPFamilyPolicySingleStack),
 			Selector:                 b.index.nodePods(),
 		},
 	}

@@ -23,13 +23,13 @@ func TestPodLabels(t *testing.T) {
 	d := deploymentOf(t, l, "r1")
 	for key, want := range map[string]string{
 		"role": "leaf", "example.org/rack": "a1", "empty": "", "extra": "yes",
-		contract.LabelNode: "r1", "sidecar.istio.io/inject": "false", "app.kubernetes.io/name": "linux",
+		contract.LabelNode: "r1", "sidecar.istio.io/inject": "false",
 	} {
 		if got, ok := d.Spec.Template.Labels[key]; !ok || got != want {
 			t.Errorf("label %s is %q, want %q", key, got, want)
 		}
 	}
-	for _, key := range []string{"text", "a b"} {
+	for _, key := range []string{"text", "a b", "app.kubernetes.io/name"} {
 		if _, ok := d.Spec.Template.Labels[key]; ok {
 			t.Errorf("label %q is on the Pod", key)
 		}

@@ -7,15 +7,18 @@ import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
+// managedBy is the label with the tool that an object belongs to.
+const managedBy = "app.kubernetes.io/managed-by"
+
 // labMeta is the metadata of an object of the lab as a whole.
 func (x *index) labMeta(name, component string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:      name,
 		Namespace: x.lab.Namespace,
 		Labels: map[string]string{
-			contract.LabelLab:              x.labLabel,
-			contract.LabelComponent:        component,
-			"app.kubernetes.io/managed-by": "c9s",
+			contract.LabelLab:       x.labLabel,
+			contract.LabelComponent: component,
+			managedBy:               "c9s",
 		},
 		Annotations: map[string]string{
 			contract.AnnotationLabName: x.lab.Name,
@@ -31,7 +34,7 @@ func (x *index) labMeta(name, component string) metav1.ObjectMeta {
 func (x *index) nodeMeta(name, pod string, n *lab.Node) metav1.ObjectMeta {
 	labels := x.selector(pod)
 	labels[contract.LabelComponent] = contract.ComponentNode
-	labels["app.kubernetes.io/managed-by"] = "c9s"
+	labels[managedBy] = "c9s"
 	return metav1.ObjectMeta{
 		Name:      name,
 		Namespace: x.lab.Namespace,
@@ -52,9 +55,8 @@ func describe(labels map[string]string, n *lab.Node) {
 
 // recommend adds the labels that Kubernetes recommends to a workload. Other objects carry
 // only the labels by which c9s selects them.
-func (x *index) recommend(labels map[string]string, name, component string) {
+func (x *index) recommend(labels map[string]string, name string) {
 	labels["app.kubernetes.io/name"] = name
-	labels["app.kubernetes.io/component"] = component
 	labels["app.kubernetes.io/part-of"] = x.labLabel
 }
 

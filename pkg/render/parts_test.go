@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/c9s-lab/c9s/internal/packed"
 	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -197,30 +198,38 @@ func TestAllocationsReadBack(t *testing.T) {
 	}
 }
 
-// TestDirectoryParts: a large lab has several, all of which any Pod mounts.
-func TestDirectoryParts(t *testing.T) {
-	nodes := 0
-	for _, o := range mesh(1200, 0).mustRender(t).Objects {
-		cm, ok := o.Object.(*corev1.ConfigMap)
-		if !ok {
-			continue
-		}
-		for i := range contract.DirectoryParts {
-			if cm.Name != contract.DirectoryName(i) {
-				continue
-			}
-			var part contract.Directory
-			if err := json.Unmarshal([]byte(cm.Data[contract.DirectoryKey(i)]), &part); err != nil {
+// directory is the directory in a lab's objects.
+func directory(t *testing.T, l *testLab) (*corev1.ConfigMap, contract.Directory) {
+	t.Helper()
+	for _, o := range l.mustRender(t).Objects {
+		if cm, ok := o.Object.(*corev1.ConfigMap); ok && cm.Name == contract.DirectoryConfigMap {
+			text, err := packed.Text(cm.Data, cm.BinaryData, contract.DirectoryFile, 8<<20)
+			if err != nil {
 				t.Fatal(err)
 			}
-			nodes += len(part.Nodes)
-			if hosts := strings.Count(cm.Data[contract.HostsKey(i)], "\n"); hosts != 2*len(part.Nodes) {
-				t.Errorf("part %d has %d hosts lines for %d nodes", i, hosts, len(part.Nodes))
+			var d contract.Directory
+			if err := json.Unmarshal(text, &d); err != nil {
+				t.Fatal(err)
 			}
+			return cm, d
 		}
 	}
-	if nodes != 1200 {
-		t.Errorf("%d nodes are in the directory", nodes)
+	t.Fatal("there is no directory")
+	return nil, contract.Directory{}
+}
+
+// TestDirectory: one ConfigMap has it, however large the lab: packed where the text would not
+// fit next to a copy of itself, which kubectl apply keeps.
+func TestDirectory(t *testing.T) {
+	for _, n := range []int{2, 1200, 10_000} {
+		cm, d := directory(t, mesh(n, 0))
+		size := len(cm.Data[contract.DirectoryFile]) + len(cm.BinaryData[contract.DirectoryFile+packed.Suffix])
+		if len(d.Nodes) != n || len(cm.Data)+len(cm.BinaryData) != 1 || size > 400_000 {
+			t.Errorf("%d nodes: %d in the directory, %d bytes", n, len(d.Nodes), size)
+		}
+		if hosts := bytes.Count(d.Hosts(), []byte("\n")); hosts != 2*n {
+			t.Errorf("%d hosts lines for %d nodes", hosts, n)
+		}
 	}
 }
 
@@ -229,25 +238,23 @@ func TestDirectorySuffix(t *testing.T) {
 	l := mesh(2, 0)
 	l.Nodes[0].Aliases = []string{"core"}
 	l.SuffixMgmtNames = true
-	for _, o := range l.mustRender(t).Objects {
-		cm, ok := o.Object.(*corev1.ConfigMap)
-		if !ok || cm.Name != contract.DirectoryName(0) {
-			continue
+	_, d := directory(t, l)
+	for line := range strings.Lines(string(d.Hosts())) {
+		if names := strings.Fields(line)[1:]; len(names) != 1 || !strings.HasSuffix(names[0], ".mgmt") {
+			t.Errorf("names %q", names)
 		}
-		for line := range strings.Lines(cm.Data[contract.HostsKey(0)]) {
-			if names := strings.Fields(line)[1:]; len(names) != 1 || !strings.HasSuffix(names[0], ".mgmt") {
-				t.Errorf("names %q", names)
-			}
-		}
-		return
 	}
-	t.Error("there is no directory")
 }
 
 func TestDirectoryFull(t *testing.T) {
 	l := mesh(100, 0)
+	random := rand.New(rand.NewPCG(1, 2))
 	for _, n := range l.Nodes {
-		n.Aliases = []string{strings.Repeat("x", 50_000)}
+		var name strings.Builder
+		for name.Len() < 50_000 {
+			fmt.Fprintf(&name, "%x", random.Uint64())
+		}
+		n.Aliases = []string{name.String()}
 	}
 	out, diags := l.render(t)
 	if out != nil || !strings.Contains(diagText(diags), string(CodeDirectorySize)) {

@@ -105,18 +105,13 @@ func configMapVolume(name string) corev1.VolumeSource {
 	}}
 }
 
-// directorySources are all ConfigMaps that the directory may come to fill, and
-// the controller's addresses: a growing lab never changes a Pod.
+// directorySources are the directory and the Pods' addresses, which the controller writes.
 var directorySources = func() []corev1.VolumeProjection {
-	names := []string{contract.AddressesConfigMap}
-	for i := range contract.DirectoryParts {
-		names = append(names, contract.DirectoryName(i))
-	}
-	out := make([]corev1.VolumeProjection, len(names))
-	for i, name := range names {
-		out[i] = corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+	var out []corev1.VolumeProjection
+	for _, name := range []string{contract.AddressesConfigMap, contract.DirectoryConfigMap} {
+		out = append(out, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
 			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Optional: new(true),
-		}}
+		}})
 	}
 	return out
 }()

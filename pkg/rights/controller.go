@@ -17,10 +17,7 @@ type Rule struct {
 // its own tests check. The API server cannot restrict "create" to a name.
 func Controller() []Rule {
 	own := []string{contract.StatusConfigMap, contract.AddressesConfigMap}
-	read := own
-	for i := range contract.DirectoryParts {
-		read = append(read[:len(read):len(read)], contract.DirectoryName(i))
-	}
+	read := append(own[:len(own):len(own)], contract.DirectoryConfigMap)
 	for i := range contract.TopologyParts {
 		read = append(read, contract.TopologyName(i))
 	}

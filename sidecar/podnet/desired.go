@@ -1,7 +1,6 @@
 package podnet
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -13,11 +12,15 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/c9s-lab/c9s/internal/packed"
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // maxFile bounds each file that is read, in bytes; a ConfigMap holds at most 1 MiB.
 const maxFile = 4 << 20
+
+// maxDirectory bounds the directory, in bytes, unpacked: far more than 10,000 nodes need.
+const maxDirectory = 16 << 20
 
 // desired is what the Pod's files say. A file that cannot be read keeps what was
 // read of it last: a running lab does not stop for a torn edit.
@@ -120,53 +123,41 @@ func (d *desired) readManifest(path string) error {
 	return nil
 }
 
-// readDirectory reads all parts that are there. They are optional.
+// readDirectory reads the directory, which is optional.
 func (d *desired) readDirectory(dir string) (bool, error) {
-	anything := false
-	parts := make([][]byte, contract.DirectoryParts)
-	hosts := make([][]byte, contract.DirectoryParts)
-	for i := range contract.DirectoryParts {
-		for _, f := range []struct {
-			into *[]byte
-			name string
-		}{{&parts[i], contract.DirectoryKey(i)}, {&hosts[i], contract.HostsKey(i)}} {
-			path := filepath.Join(dir, f.name)
-			data, changed, err := d.fresh(path)
-			if errors.Is(err, fs.ErrNotExist) {
-				_, known := d.seen[path]
-				delete(d.seen, path)
-				anything = anything || known
-				continue
-			}
-			if err != nil {
-				return false, err
-			}
-			*f.into = data
-			anything = anything || changed
+	plain := filepath.Join(dir, contract.DirectoryFile)
+	path, other := plain+packed.Suffix, plain
+	data, changed, err := d.fresh(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		path, other = other, path
+		data, changed, err = d.fresh(path)
+	}
+	delete(d.seen, other)
+	if errors.Is(err, fs.ErrNotExist) {
+		delete(d.seen, path)
+		changed = d.pods == nil || len(d.pods) > 0
+		d.pods, d.hosts = map[netip.Addr]string{}, []byte{}
+		return changed, nil
+	}
+	if err != nil || !changed {
+		return false, err
+	}
+	if path != plain {
+		if data, err = packed.Unpack(data, maxDirectory); err != nil {
+			return false, fmt.Errorf("read %s: %w", path, err)
 		}
 	}
-	if !anything && d.pods != nil {
-		return false, nil
+	var all contract.Directory
+	if err := json.Unmarshal(data, &all); err != nil {
+		return false, fmt.Errorf("read %s: %w", path, err)
 	}
-	pods := map[netip.Addr]string{}
-	for i, data := range parts {
-		if data == nil {
-			continue
-		}
-		if err := addDirectory(pods, data); err != nil {
-			return false, fmt.Errorf("read %s: %w", contract.DirectoryKey(i), err)
-		}
-	}
-	d.pods, d.hosts = pods, bytes.Join(hosts, nil)
+	d.pods, d.hosts = podsOf(all), all.Hosts()
 	return true, nil
 }
 
-// addDirectory adds what part of the directory says of nodes' addresses.
-func addDirectory(pods map[netip.Addr]string, data []byte) error {
-	var dir contract.Directory
-	if err := json.Unmarshal(data, &dir); err != nil {
-		return err
-	}
+// podsOf returns the Pods by the directory's addresses.
+func podsOf(dir contract.Directory) map[netip.Addr]string {
+	pods := map[netip.Addr]string{}
 	for _, n := range dir.Nodes {
 		for _, a := range []netip.Addr{n.IPv4, n.IPv6} {
 			if legalAddress(a) && contract.HostName(n.Pod) {
@@ -174,7 +165,7 @@ func addDirectory(pods map[netip.Addr]string, data []byte) error {
 			}
 		}
 	}
-	return nil
+	return pods
 }
 
 // parseAddresses reads what the controller says of Pods' addresses. Pods have one or two.

@@ -1,13 +1,18 @@
 package podnet
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/c9s-lab/c9s/internal/packed"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/api"
 	"github.com/c9s-lab/c9s/sidecar/link"
@@ -99,11 +104,11 @@ func FuzzLinks(f *testing.F) {
 func FuzzDirectory(f *testing.F) {
 	f.Add([]byte(`{"nodes":[{"name":"r1","pod":"r1","ipv4":"172.20.20.2","ipv6":"3fff::2"},{"pod":"x y","ipv4":"127.0.0.1"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		pods := map[netip.Addr]string{}
-		if addDirectory(pods, data) != nil {
+		var dir contract.Directory
+		if json.Unmarshal(data, &dir) != nil {
 			return
 		}
-		for a, pod := range pods {
+		for a, pod := range podsOf(dir) {
 			if !legalAddress(a) || !contract.HostName(pod) {
 				t.Errorf("%s of %q", a, pod)
 			}
@@ -132,8 +137,51 @@ func TestForeignAddresses(t *testing.T) {
 	if err != nil || len(all) != 1 || len(all["r1"]) != 4 || all["r1"][1] != netip.MustParseAddr("10.0.0.2") {
 		t.Errorf("%v, %v", all, err)
 	}
-	pods := map[netip.Addr]string{}
-	if err := addDirectory(pods, []byte(`{"nodes":[{"pod":"r1","ipv4":"10.0.0.1","ipv6":"ff02::1"},{"pod":"r4","ipv6":"fe80::1%eth0"},{"pod":"r2","ipv4":"0.0.0.0"},{"pod":"r 3","ipv4":"10.0.0.3"}]}`)); err != nil || len(pods) != 1 {
+	var dir contract.Directory
+	err = json.Unmarshal([]byte(`{"nodes":[{"pod":"r1","ipv4":"10.0.0.1","ipv6":"ff02::1"},{"pod":"r4","ipv6":"fe80::1%eth0"},{"pod":"r2","ipv4":"0.0.0.0"},{"pod":"r 3","ipv4":"10.0.0.3"}]}`), &dir)
+	if pods := podsOf(dir); err != nil || len(pods) != 1 {
 		t.Errorf("%v, %v", pods, err)
+	}
+}
+
+// TestReadDirectory: the directory is read plain and packed, also when it changes from one to
+// the other and back, and is empty while it is not there.
+func TestReadDirectory(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, contract.DirectoryFile)
+	text := func(pod string) []byte {
+		return fmt.Appendf(nil, `{"nodes":[{"name":"R1","pod":%q,"ipv4":"172.20.20.2","names":["R1","r1.lab"]}]}`, pod)
+	}
+	write := func(path string, data []byte) func() error {
+		return func() error { return os.WriteFile(path, data, 0o644) }
+	}
+	remove := func(path string) func() error { return func() error { return os.Remove(path) } }
+	d := desired{seen: map[string][sha256.Size]byte{}}
+	for i, step := range []struct {
+		do      func() error
+		changed bool
+		pod     string
+	}{
+		{func() error { return nil }, true, ""},
+		{func() error { return nil }, false, ""},
+		{write(plain, text("a")), true, "a"},
+		{func() error { return nil }, false, "a"},
+		{write(plain+packed.Suffix, packed.Pack(text("b"))), true, "b"},
+		{func() error { return nil }, false, "b"},
+		{remove(plain + packed.Suffix), true, "a"},
+		{remove(plain), true, ""},
+		{write(plain, text("a")), true, "a"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		changed, err := d.readDirectory(dir)
+		want := ""
+		if step.pod != "" {
+			want = "172.20.20.2\tR1 r1.lab\n"
+		}
+		if err != nil || changed != step.changed || d.pods[netip.MustParseAddr("172.20.20.2")] != step.pod || string(d.hosts) != want {
+			t.Errorf("step %d: changed %t, %v, hosts %q, %v", i, changed, d.pods, d.hosts, err)
+		}
 	}
 }

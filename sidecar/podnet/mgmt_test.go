@@ -39,12 +39,10 @@ func v6(last byte) netip.Addr {
 func directory(pods ...*pod) {
 	dir := contract.Directory{Version: contract.DirectoryVersion, Lab: "demo"}
 	known := contract.Addresses{Version: contract.AddressesVersion, Pods: map[string][]netip.Addr{}}
-	hosts := ""
 	for _, p := range pods {
 		n := contract.DirectoryNode{Name: p.name, Pod: p.name, Names: []string{p.name}}
 		if m := p.doc.Mgmt; m != nil {
 			n.IPv4, n.IPv6, n.MAC = m.IPv4.Addr(), m.IPv6.Addr(), m.MAC
-			hosts += n.IPv4.String() + "\t" + p.name + "\n" + n.IPv6.String() + "\t" + p.name + "\n"
 		}
 		dir.Nodes = append(dir.Nodes, n)
 		known.Pods[p.name] = p.addrs()
@@ -52,7 +50,6 @@ func directory(pods ...*pod) {
 	for _, p := range pods {
 		p.writeJSON("directory/directory.json", dir)
 		p.writeJSON("directory/addresses.json", known)
-		p.write("directory/hosts", hosts)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/c9s-lab/c9s/test/cluster/internal/control"
 	"github.com/c9s-lab/c9s/test/cluster/internal/site"
@@ -18,17 +19,18 @@ type Write struct {
 	Resource  string // with the subresource: "pods/status"
 	Namespace string
 	Name      string
+	At        time.Time // when it was answered
 }
 
 // An AuditMark is a place in the API server's log.
 type AuditMark int64
 
-// MarkAudit is the end of the log of writes, which clusters with fake workers have.
+// MarkAudit is the end of the log of writes, which clusters with Options.Audit have.
 func (c *Cluster) MarkAudit(t testing.TB) AuditMark {
 	t.Helper()
 	info, err := os.Stat(c.auditLog())
 	if err != nil {
-		t.Fatalf("the log of writes, which clusters with fake workers have: %v", err)
+		t.Fatalf("the log of writes, which clusters with Options.Audit have: %v", err)
 	}
 	return AuditMark(info.Size())
 }
@@ -51,6 +53,7 @@ func (c *Cluster) WritesSince(t testing.TB, mark AuditMark) []Write {
 	for lines.Scan() {
 		var e struct {
 			Verb, UserAgent, RequestURI string
+			StageTimestamp              time.Time
 			ObjectRef                   struct{ Resource, Subresource, Namespace, Name string }
 			ResponseStatus              struct{ Code int }
 		}
@@ -65,7 +68,7 @@ func (c *Cluster) WritesSince(t testing.TB, mark AuditMark) []Write {
 		if e.ObjectRef.Subresource != "" {
 			resource += "/" + e.ObjectRef.Subresource
 		}
-		out = append(out, Write{Agent: agent, Verb: e.Verb, Resource: resource, Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name})
+		out = append(out, Write{Agent: agent, Verb: e.Verb, Resource: resource, Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name, At: e.StageTimestamp})
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)

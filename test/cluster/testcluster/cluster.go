@@ -41,6 +41,7 @@ type Options struct {
 	MTU         int      // 1500 when zero
 	IPv6        bool     // dual-stack
 	FakeWorkers int      // simulated workers also
+	Audit       bool     // the API server logs writes, see WritesSince
 	Images      []string // test images to load: "linux", "frr", "bird", or what `c9s-cluster load` takes
 }
 
@@ -91,7 +92,7 @@ func Start(ctx context.Context, o Options, progress io.Writer) (c *Cluster, star
 	if started {
 		args = append(args, o.flags()...)
 	} else if err == nil { // as it is: tests ask for what they need
-		args = append(args, Options{Workers: record.Workers, MTU: record.MTU, IPv6: record.IPv6, FakeWorkers: record.FakeWorkers}.flags()...)
+		args = append(args, Options{Workers: record.Workers, MTU: record.MTU, IPv6: record.IPv6, FakeWorkers: record.FakeWorkers, Audit: record.Audit}.flags()...)
 	}
 	up := exec.CommandContext(ctx, program, args...)
 	up.Stdout, up.Stderr = progress, progress
@@ -171,6 +172,7 @@ func (o Options) flags() []string {
 	return []string{
 		fmt.Sprint("--workers=", o.Workers), fmt.Sprint("--mtu=", o.MTU),
 		fmt.Sprint("--ipv6=", o.IPv6), fmt.Sprint("--fake-workers=", o.FakeWorkers),
+		fmt.Sprint("--audit=", o.Audit),
 	}
 }
 

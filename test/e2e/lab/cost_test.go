@@ -1,12 +1,12 @@
 package lab
 
 import (
-	"bufio"
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,55 +19,91 @@ const costNodes = 20
 // ownWritesANode is the most that c9s itself may write for a node: its objects, a
 // few of the whole lab, the controller's reports. What Kubernetes writes for a Pod
 // by itself (events, statuses, endpoints) comes on top, and is reported.
-const ownWritesANode = 10
+const ownWritesANode = 6
 
-// What a lab costs next to as many plain Pods of the same image: time and writes,
-// measured in one run.
+// What a lab costs next to as many Deployments of the same image: time and writes,
+// measured in one run. The Deployments with a native sidecar have what a lab's Pods
+// have, but it does nothing: what is left is the cost of c9s.
 func TestCost(t *testing.T) {
 	long(t)
-	c := testcluster.Shared(t)
+	c := testcluster.Own(t, testcluster.Options{Name: "cost", IPv6: true, Audit: true, Images: []string{"linux", layout + "=" + c9sImage}})
 
 	// Some of both first, so that the images are on the workers.
-	few := newLab(t, ring(t, 6), "cost")
+	few := newLabOn(t, c, ring(t, 6), "cost")
 	few.deploy(t)
 	few.destroyed(t)
-	warm := c.Namespace(t)
-	c.Apply(t, warm, plainPods(6))
-	waitPlain(t, c, warm, 6)
-	ns := c.Namespace(t)
-	before := writes(t, c)
-	began := time.Now()
-	c.Apply(t, ns, plainPods(costNodes))
-	waitPlain(t, c, ns, costNodes)
-	plain := time.Since(began)
-	plainWrites := float64(writes(t, c)-before) / costNodes
-	c.RemoveNamespace(t, ns)
-	c.RemoveNamespace(t, warm)
+	measureDeployments(t, c, "", 6)
 
-	l := newLab(t, ring(t, costNodes), "cost")
-	before, ownBefore := writes(t, c), ownWrites(t, c)
-	began = time.Now()
+	for round := range 3 {
+		for _, d := range []struct{ name, sidecar string }{
+			{"one container", ""},
+			{"a native sidecar that does nothing", idleSidecar},
+			{"the same with a startup probe", idleSidecar + `, startupProbe: {periodSeconds: 1, exec: {command: ["true"]}}`},
+			{"the same with a hook", idleSidecar + `, lifecycle: {postStart: {exec: {command: ["true"]}}}`},
+		} {
+			took, all := measureDeployments(t, c, d.sidecar, costNodes)
+			t.Logf("%d Deployments, %s: available after %s", costNodes, d.name, took.Round(100*time.Millisecond))
+			tellWrites(t, "until then", all, costNodes)
+		}
+		measureLab(t, c, round == 2)
+	}
+}
+
+// measureLab deploys and destroys a lab, and may look at it while it is at rest.
+func measureLab(t *testing.T, c *testcluster.Cluster, rest bool) {
+	t.Helper()
+	l := newLabOn(t, c, ring(t, costNodes), "cost")
+	mark, began := c.MarkAudit(t), time.Now()
 	l.deploy(t)
 	took := time.Since(began)
-	perNode, ours := float64(writes(t, c)-before)/costNodes, float64(ownWrites(t, c)-ownBefore)/costNodes
-	l.ready(t)
-	t.Logf("%d nodes ready in %s (%.1f writes a node, %.1f of them c9s' own), as many plain Pods in %s (%.1f writes)",
-		costNodes, took.Round(100*time.Millisecond), perNode, ours, plain.Round(100*time.Millisecond), plainWrites)
-	if ours > ownWritesANode {
+	time.Sleep(2 * time.Second) // what is under way is written
+	all := c.WritesSince(t, mark)
+	t.Logf("a lab of %d nodes: ready after %s", costNodes, took.Round(100*time.Millisecond))
+	tellWrites(t, "until then", all, costNodes)
+	tellTimes(t, all, began)
+	by := writesBy(all)
+	if ours := float64(by["c9s"]+by["c9s-controller"]) / costNodes; ours > ownWritesANode {
 		t.Errorf("c9s writes %.1f times a node, want %d at most", ours, ownWritesANode)
 	}
 
 	// A lab at rest costs nothing: only leases are renewed.
-	time.Sleep(40 * time.Second)
-	quiet := ownWrites(t, c)
-	time.Sleep(time.Minute)
-	if n := ownWrites(t, c) - quiet; n > 0 {
-		t.Errorf("c9s wrote %d times in a converged minute", n)
+	if rest {
+		time.Sleep(10 * time.Second)
+		mark = c.MarkAudit(t)
+		time.Sleep(time.Minute)
+		by = writesBy(c.WritesSince(t, mark))
+		if n := by["c9s"] + by["c9s-controller"]; n > 0 {
+			t.Errorf("c9s wrote %d times in a converged minute", n)
+		}
 	}
+	began = time.Now()
 	l.destroyed(t)
+	t.Logf("destroyed after %s", time.Since(began).Round(100*time.Millisecond))
 }
 
-func plainPods(n int) string {
+const idleSidecar = `name: side, restartPolicy: Always, image: ` + goodImage + `, command: [sleep, infinity]`
+
+// measureDeployments measures Deployments of one Pod each until all are available,
+// with an init container that is empty for none.
+func measureDeployments(t *testing.T, c *testcluster.Cluster, sidecar string, n int) (time.Duration, []testcluster.Write) {
+	t.Helper()
+	ns := c.Namespace(t)
+	mark, began := c.MarkAudit(t), time.Now()
+	c.Apply(t, ns, deployments(sidecar, n))
+	for i := range n {
+		c.WaitAvailable(t, ns, fmt.Sprintf("p%d", i))
+	}
+	took := time.Since(began)
+	time.Sleep(2 * time.Second) // what is under way is written
+	all := c.WritesSince(t, mark)
+	c.RemoveNamespace(t, ns)
+	return took, all
+}
+
+func deployments(sidecar string, n int) string {
+	if sidecar != "" {
+		sidecar = "{" + sidecar + "}"
+	}
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, `---
@@ -81,16 +117,35 @@ spec:
     spec:
       terminationGracePeriodSeconds: 0
       nodeSelector: {kubernetes.io/os: linux}
+      initContainers: [%[3]s]
       containers: [{name: main, image: %[2]q}]
-`, i, goodImage)
+`, i, goodImage, sidecar)
 	}
 	return b.String()
 }
 
-func waitPlain(t *testing.T, c *testcluster.Cluster, ns string, n int) {
+// tellTimes says when writes of each sort began and ended.
+func tellTimes(t *testing.T, all []testcluster.Write, began time.Time) {
 	t.Helper()
-	for i := range n {
-		c.WaitAvailable(t, ns, fmt.Sprintf("p%d", i))
+	type span struct {
+		n           int
+		first, last time.Duration
+	}
+	spans := map[string]span{}
+	for _, w := range all {
+		sort := w.Agent + " " + w.Verb + " " + w.Resource
+		at := w.At.Sub(began)
+		s, ok := spans[sort]
+		if !ok {
+			s.first = at
+		}
+		s.n, s.first, s.last = s.n+1, min(s.first, at), max(s.last, at)
+		spans[sort] = s
+	}
+	sorts := slices.SortedFunc(maps.Keys(spans), func(a, b string) int { return cmp.Compare(spans[a].first, spans[b].first) })
+	for _, sort := range sorts {
+		s := spans[sort]
+		t.Logf("  %5.2f to %5.2f s %5d %s", s.first.Seconds(), s.last.Seconds(), s.n, sort)
 	}
 }
 
@@ -108,52 +163,4 @@ func ring(t *testing.T, n int) string {
 		t.Fatal(err)
 	}
 	return file
-}
-
-var requestLine = regexp.MustCompile(`^apiserver_request_total\{(.*)\} (\S+)$`)
-
-// requests sums the API server's own count of requests that meet a condition.
-func requests(t *testing.T, c *testcluster.Cluster, counts func(labels string) bool) int {
-	t.Helper()
-	data, err := c.Typed.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	lines := bufio.NewScanner(strings.NewReader(string(data)))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		m := requestLine.FindStringSubmatch(lines.Text())
-		if m == nil || !counts(m[1]) {
-			continue
-		}
-		n, err := strconv.ParseFloat(m[2], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += n
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return int(sum)
-}
-
-var writeVerb = regexp.MustCompile(`verb="(POST|PUT|PATCH|APPLY|DELETE|DELETECOLLECTION)"`)
-
-// notWorth are requests that come without a lab too, or change nothing.
-var notWorth = regexp.MustCompile(`resource="(leases|tokenreviews|subjectaccessreviews|selfsubjectaccessreviews)"|subresource="(token|exec|proxy)"|resource="nodes"|dry_run="[^"]+"|code="(404|409)"`)
-
-func writes(t *testing.T, c *testcluster.Cluster) int {
-	return requests(t, c, func(labels string) bool { return writeVerb.MatchString(labels) && !notWorth.MatchString(labels) })
-}
-
-// own are requests as only c9s makes them: server-side applies, patches of
-// ConfigMaps and of Pods' metadata.
-var own = regexp.MustCompile(`verb="APPLY"|resource="configmaps"|resource="pods",.*subresource="",.*verb="PATCH"`)
-
-func ownWrites(t *testing.T, c *testcluster.Cluster) int {
-	return requests(t, c, func(labels string) bool {
-		return writeVerb.MatchString(labels) && own.MatchString(labels) && !notWorth.MatchString(labels)
-	})
 }

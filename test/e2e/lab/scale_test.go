@@ -53,7 +53,7 @@ func TestScale(t *testing.T) {
 			t.Fatalf("SCALE=%s: a number of nodes above %d", text, 2*farther)
 		}
 	}
-	c := testcluster.Own(t, testcluster.Options{Name: "scale", Workers: 1, FakeWorkers: 20, Images: []string{layout + "=" + c9sImage}})
+	c := testcluster.Own(t, testcluster.Options{Name: "scale", Workers: 1, FakeWorkers: 20, Audit: true, Images: []string{layout + "=" + c9sImage}})
 	dir := t.TempDir()
 	topo := filepath.Join(dir, "scale.clab.yml")
 	for file, text := range map[string]string{topo: torus(n).topology(), filepath.Join(dir, "c9s.yaml"): placement} {

@@ -29,6 +29,7 @@ func upCommand(name *string) *cobra.Command {
 	cmd.Flags().IntVar(&want.MTU, "mtu", 1500, "MTU of the network between workers, and of Pods")
 	cmd.Flags().BoolVar(&want.IPv6, "ipv6", false, "give nodes, Pods and Services IPv6 addresses as well")
 	cmd.Flags().IntVar(&want.FakeWorkers, "fake-workers", 0, "number of simulated workers besides, for tests of scale")
+	cmd.Flags().BoolVar(&want.Audit, "audit", false, "keep a log of who writes what to the API server")
 	cmd.Flags().BoolVar(&want.Merge, "merge-kubeconfig", false, "add the cluster to your own kubeconfig, until it is removed")
 	return cmd
 }

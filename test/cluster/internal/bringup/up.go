@@ -90,6 +90,8 @@ func differs(have, want site.Cluster) string {
 		return "choice of IPv6"
 	case have.FakeWorkers != want.FakeWorkers:
 		return fmt.Sprintf("number of fake workers (%d)", have.FakeWorkers)
+	case have.Audit != want.Audit:
+		return "choice of a log of writes"
 	}
 	return ""
 }

@@ -26,20 +26,19 @@ rules:
 
 func auditPolicyPath(c site.Cluster) string { return filepath.Join(c.State(), "audit-policy.yaml") }
 
-// AuditLog is where the API server notes who wrote what. Only a cluster with fake
-// workers has it: tests of scale count writes.
+// AuditLog is where the API server notes who wrote what, for tests that count writes.
 func AuditLog(c site.Cluster) string { return filepath.Join(c.Control().Logs(), "audit.log") }
 
 // WriteAuditPolicy writes what the API server reads at its start.
 func WriteAuditPolicy(c site.Cluster) error {
-	if c.FakeWorkers == 0 {
+	if !c.Audit {
 		return nil
 	}
 	return host.WriteFile(auditPolicyPath(c), []byte(auditPolicy), 0o644)
 }
 
 func audit(c site.Cluster) []string {
-	if c.FakeWorkers == 0 {
+	if !c.Audit {
 		return nil
 	}
 	return []string{

@@ -27,6 +27,7 @@ type Cluster struct {
 	MTU         int    `json:"mtu"`
 	IPv6        bool   `json:"ipv6"`
 	FakeWorkers int    `json:"fakeWorkers"`
+	Audit       bool   `json:"audit"` // the API server keeps a log of writes
 	Merge       bool   `json:"mergeKubeconfig"`
 	Merged      Merged `json:"merged"`
 	Cache       string `json:"cache"`  // folder that holds its programs and images
