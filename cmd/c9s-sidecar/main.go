@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -25,6 +26,8 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/dial"
 	"github.com/c9s-lab/c9s/sidecar/execute"
 	"github.com/c9s-lab/c9s/sidecar/hold"
+	"github.com/c9s-lab/c9s/sidecar/ifaces"
+	"github.com/c9s-lab/c9s/sidecar/inside"
 	"github.com/c9s-lab/c9s/sidecar/machine"
 	"github.com/c9s-lab/c9s/sidecar/podnet"
 	"github.com/c9s-lab/c9s/sidecar/prepare"
@@ -44,6 +47,13 @@ const usage = `Usage:
   c9s-sidecar exec hold                hold the sidecar's network namespace from a device's container
   c9s-sidecar exec qemu-img ARG...     run qemu-img for the launcher of a virtual machine, with the
                                        disk in a folder that stays
+  c9s-sidecar exec as [--user USER[:GROUP]] [--dir DIR] [--env NAME=VALUE]... [--detach] COMMAND...
+                                       run a command in a device's container
+  c9s-sidecar exec pack --name NAME [--follow] PATH
+  c9s-sidecar exec unpack [--inside | --whole] [--owners] PATH
+                                       copy files of a device's container as tar streams
+  c9s-sidecar interfaces [--watch] [--interval DURATION]
+                                       print the interfaces of the node as JSON lines
   c9s-sidecar dial                     open connections to the node's addresses, as a stream on
                                        standard input and output requests
   c9s-sidecar status                   print the state of the Pod's network as JSON
@@ -70,9 +80,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, args)
+	var exit *inside.ExitError
 	switch {
 	case err == nil:
-	case errors.Is(err, errUsage):
+	case errors.As(err, &exit):
+		fmt.Fprintln(os.Stderr, exit)
+		os.Exit(exit.Code)
+	case errors.Is(err, errUsage), errors.Is(err, inside.ErrUsage):
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
 	default:
@@ -115,6 +129,8 @@ func run(ctx context.Context, args []string) error {
 		enc := json.NewEncoder(os.Stdout)
 		enc.SetIndent("", "  ")
 		return enc.Encode(s)
+	case "interfaces":
+		return runInterfaces(ctx, args)
 	case "bridge":
 		text, err := podnet.Bridge(ctx, args)
 		if err == nil {
@@ -181,7 +197,18 @@ func runExec(ctx context.Context, args []string) error {
 	case len(args) > 0 && args[0] == contract.DiskProgram:
 		return runDisk(args[1:])
 	}
-	if len(args) == 0 || args[0] != "run" {
+	if len(args) == 0 {
+		return errUsage
+	}
+	switch args[0] {
+	case "run":
+	case "as":
+		return inside.As(args[1:])
+	case "pack":
+		return inside.Pack(args[1:], os.Stdout, os.Stderr)
+	case "unpack":
+		return inside.Unpack(args[1:], os.Stdin, os.Stdout)
+	default:
 		return errUsage
 	}
 	var o execute.Options
@@ -202,6 +229,31 @@ func runDisk(args []string) error {
 		os.Exit(exit.ExitCode())
 	}
 	return err
+}
+
+// runInterfaces prints the interfaces of the device's network namespace, in which every process
+// of the sidecar's container begins.
+func runInterfaces(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("interfaces", flag.ContinueOnError)
+	watch := flags.Bool("watch", false, "go on, and print every change")
+	interval := flags.Duration("interval", 0, "with --watch, also print the counters this often")
+	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+		return errUsage
+	}
+	if !*watch {
+		known, err := podnet.Status(ctx)
+		if err != nil { // it still starts; the kernel knows its interfaces
+			known.Interfaces = nil
+		}
+		return ifaces.Print(os.Stdout, known.Interfaces)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // standard input ends with the stream to the user
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	return ifaces.Watch(ctx, os.Stdout, *interval)
 }
 
 // runHold is what remains of the helper in a device's container.

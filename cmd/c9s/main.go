@@ -7,4 +7,4 @@ import (
 	"github.com/c9s-lab/c9s/internal/cli"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], cli.System())) }
+func main() { os.Exit(cli.Main(cli.Arguments(os.Args), cli.System())) }

@@ -116,11 +116,14 @@ func commandNames(cmd *cobra.Command, prefix string) []string {
 	var names []string
 	for _, c := range cmd.Commands() {
 		name := prefix + c.Name()
-		if c.HasSubCommands() {
-			names = append(names, commandNames(c, name+" ")...)
-		} else {
+		shim := cmd.Name() == "shim" // the flags below are docker's and containerlab's
+		if !c.HasSubCommands() || c.HasLocalFlags() || shim {
 			names = append(names, name)
 		}
+		if shim {
+			continue
+		}
+		names = append(names, commandNames(c, name+" ")...)
 	}
 	return names
 }

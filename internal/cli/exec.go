@@ -28,6 +28,7 @@ type execFlags struct {
 	stdin  bool
 	tty    bool
 	output string
+	quiet  bool // no warning about input that the command does not get
 }
 
 func newExec(world IO) *cobra.Command {
@@ -110,7 +111,7 @@ func (f *execFlags) one(ctx context.Context, world IO, client *cluster.Client, f
 	}
 	if f.stdin {
 		s.In = world.In
-	} else if isPipe(world.In) {
+	} else if !f.quiet && isPipe(world.In) {
 		fmt.Fprintln(world.Err, "warning: the command does not get standard input; use -i")
 	}
 	code, err := execIn(ctx, client, found, n, argv, s)

@@ -147,7 +147,7 @@ func (f *forwardFlags) serve(ctx context.Context, world IO, lab *access.Lab, por
 	var group sync.WaitGroup
 	for _, p := range ports {
 		dial := func(ctx context.Context) (net.Conn, error) {
-			return dialNode(ctx, lab, p.pod, tunnel.Target{Network: p.Network, Addr: address, Port: p.Port})
+			return dialNodeEarly(ctx, lab, p.pod, tunnel.Target{Network: p.Network, Addr: address, Port: p.Port})
 		}
 		events := forward.Events{
 			Open:   func(change int) { b.count(p, change) },
@@ -367,17 +367,9 @@ func writeHosts(file string, lab cluster.Found, ports []*forwarded) (undo func()
 	}
 	name := hostsBlock(lab.Namespace, os.Getpid())
 	write := func(body string) error {
-		old, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		// In place: the file may be a mount of its own, as in containers.
-		text := markers.Set(withoutEnded(string(old), running), name, body, false)
-		err = os.WriteFile(file, []byte(text), 0o644)
-		if err != nil { // the disk may be full: what was there has room
-			_ = os.WriteFile(file, old, 0o644)
-		}
-		return err
+		return markers.Update(file, func(text string) string {
+			return markers.Set(withoutEnded(text, running), name, body, false)
+		})
 	}
 	if err := write(lines.String()); err != nil {
 		return nil, fmt.Errorf("write the nodes' names: %w", err)

@@ -23,9 +23,10 @@ import (
 
 type inspectFlags struct {
 	labRef
-	all    bool
-	wide   bool
-	format string
+	all     bool
+	wide    bool
+	details bool
+	format  string
 }
 
 func newInspect(world IO) *cobra.Command {
@@ -35,12 +36,14 @@ func newInspect(world IO) *cobra.Command {
 		Short: "Print the nodes of a lab in containerlab's format",
 		Long: `Inspect prints what containerlab's inspect prints: the nodes of a lab, or of all labs
 (--all), with kind, image, state and management addresses, as a table, as CSV or as JSON
-with containerlab's keys. The states are those of c9s (ready, booting, ...), node names
+with containerlab's keys. --details prints all that is known of the containers, as JSON with
+containerlab's keys. The states are those of c9s (ready, booting, ...), node names
 have no prefix, and container_id is the name of the Pod. For links, reasons and restarts,
 use c9s status.`,
 		Example: `  c9s inspect
   c9s inspect topo.clab.yml --wide
-  c9s inspect --all -f json`,
+  c9s inspect --all -f json
+  c9s inspect interfaces R1`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,8 +54,10 @@ use c9s status.`,
 	fs := cmd.Flags()
 	fs.BoolVarP(&f.all, "all", "a", false, "print the nodes of all labs, or of those in the namespace of -n")
 	fs.BoolVarP(&f.wide, "wide", "w", false, "also print namespace, worker, Pod, and exposed address and ports")
+	fs.BoolVar(&f.details, "details", false, "print all that is known of the containers, as JSON")
 	fs.StringVarP(&f.format, "format", "f", "table", "table, json or csv")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"table", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(newInspectInterfaces(world))
 	return cmd
 }
 
@@ -67,6 +72,9 @@ func (f *inspectFlags) run(ctx context.Context, world IO, args []string) error {
 	client, labs, err := f.labs(ctx, world, args)
 	if err != nil {
 		return err
+	}
+	if f.details {
+		return printDetails(ctx, world, client, labs)
 	}
 	var rows []inspectRow
 	for _, found := range labs {

@@ -206,10 +206,10 @@ func inventoryOf(found cluster.Found, nodes []cluster.Node, directory contract.D
 		}
 		d := by[n.Name]
 		n.Kind = cmp.Or(d.Kind, n.Kind) // of a node that shares its Pod
-		kind := kindOf(n)
+		kind, login := kindOf(n), loginOf(n)
 		out := inventory.Node{
 			Name: n.Name, LongName: n.Name, Kind: kind.Name, Image: n.Image, Labels: n.Labels, IPv4: d.IPv4, IPv6: d.IPv6, MAC: d.MAC,
-			Username: kind.Credentials.Username, Password: kind.Credentials.Password,
+			Username: login.Username, Password: login.Password,
 		}
 		for _, name := range d.Names {
 			switch {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/access"
 	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/tunnel"
 )
@@ -30,10 +31,17 @@ func tunnels(client *cluster.Client, namespace string) *access.Lab {
 }
 
 // dialNode connects to a node with a time limit.
-func dialNode(ctx context.Context, lab *access.Lab, pod string, t tunnel.Target) (net.Conn, error) {
+func dialNode(ctx context.Context, dialler *access.Lab, pod string, t tunnel.Target) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	return lab.Dial(ctx, pod, t)
+	return dialler.Dial(ctx, pod, t)
+}
+
+// dialNodeEarly is dialNode that does not wait until the node has taken the connection.
+func dialNodeEarly(ctx context.Context, dialler *access.Lab, pod string, t tunnel.Target) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	return dialler.DialEarly(ctx, pod, t)
 }
 
 // runningNode finds one node of a lab that is to be reached. A stopped one is an error.
@@ -67,6 +75,20 @@ func kindOf(n cluster.Node) *kinds.Kind {
 		return k
 	}
 	return &kinds.Kind{Name: n.Kind}
+}
+
+// loginOf returns the login of a node: its kind's, or what the topology gives it instead. The
+// password is "" if it is not known.
+func loginOf(n cluster.Node) lab.Credentials {
+	login := kindOf(n).Credentials
+	if n.Login == nil {
+		return login
+	}
+	login.Username = n.Login.Username
+	if n.Login.Password {
+		login.Password = n.Password
+	}
+	return login
 }
 
 // parseAddress reads --address; the zero value is the management address.

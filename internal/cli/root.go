@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -63,6 +64,22 @@ func fail(err error) error {
 		return nil
 	}
 	return failure{err}
+}
+
+// Arguments returns the arguments of a process. Under the name of docker or containerlab, c9s
+// answers in place of these.
+func Arguments(argv []string) []string {
+	if len(argv) == 0 {
+		return nil
+	}
+	name := strings.TrimSuffix(strings.ToLower(filepath.Base(argv[0])), ".exe")
+	switch name {
+	case "docker":
+		return append([]string{"shim", "docker"}, argv[1:]...)
+	case "containerlab", "clab":
+		return append([]string{"shim", "containerlab"}, argv[1:]...)
+	}
+	return argv[1:]
 }
 
 // Main runs one command line and returns the exit code.

@@ -89,7 +89,10 @@ func (f *sshFlags) run(ctx context.Context, world IO, name string, command []str
 	if err != nil {
 		return err
 	}
-	login := kindOf(node).Credentials
+	login := loginOf(node)
+	if f.password && login.Password == "" && node.Login != nil && node.Login.Password {
+		return fail(fmt.Errorf("the topology gives node %s a password of its own, which the cluster does not have; log in without --password and type it", node.Name))
+	}
 	if f.password && login.Password == "" {
 		return fail(fmt.Errorf("kind %s has no default password; log in with a key, or without --password", node.Kind))
 	}

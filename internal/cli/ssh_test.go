@@ -23,6 +23,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/access/sshconfig"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
@@ -394,4 +395,50 @@ func readFile(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// The login of a node is its kind's, or what the topology gives it instead.
+func TestLoginOf(t *testing.T) {
+	for _, c := range []struct {
+		node cluster.Node
+		want lab.Credentials
+	}{
+		{cluster.Node{Kind: "nokia_srlinux"}, lab.Credentials{Username: "admin", Password: "NokiaSrl1!"}},
+		{cluster.Node{Kind: "nokia_srlinux", Login: &contract.Login{Username: "me"}}, lab.Credentials{Username: "me", Password: "NokiaSrl1!"}},
+		{cluster.Node{Kind: "nokia_srlinux", Login: &contract.Login{Username: "me", Password: true}}, lab.Credentials{Username: "me"}},
+		{cluster.Node{Kind: "juniper_vsrx", Login: &contract.Login{Username: "me", Password: true}, Password: "own"}, lab.Credentials{Username: "me", Password: "own"}},
+		{cluster.Node{Kind: "linux"}, lab.Credentials{}},
+	} {
+		if got := loginOf(c.node); got != c.want {
+			t.Errorf("%+v: %+v, want %+v", c.node, got, c.want)
+		}
+	}
+}
+
+// What the topology gives is in the cluster: the user in an annotation, the password only where
+// the device gets it.
+func TestLoginsAreRendered(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "logins.clab.yml")
+	const topo = `name: logins
+topology:
+  nodes:
+    usual: {kind: juniper_vsrx, image: vrnetlab/vsrx:1}
+    own: {kind: juniper_vsrx, image: vrnetlab/vsrx:1, credentials: {username: me, password: secret1}}
+    user: {kind: nokia_srlinux, image: srl:1, credentials: {username: operator}}
+`
+	if err := os.WriteFile(file, []byte(topo), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := run(t, "render", file, "--planner", "builtin")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, want := range []string{`c9s.dev/logins: "{\"own\":{\"username\":\"me\",\"password\":true}}"`, `c9s.dev/logins: "{\"user\":{\"username\":\"operator\"}}"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if n := strings.Count(out, "c9s.dev/logins"); n != 2 {
+		t.Errorf("%d nodes have a login of their own, want 2", n)
+	}
 }

@@ -140,7 +140,7 @@ func sshConfigText(target targetFlags, kubeContext string, found cluster.Found, 
 		if err != nil {
 			return "", err
 		}
-		hosts = append(hosts, sshconfig.Host{Names: names, User: kindOf(n).Credentials.Username, Proxy: proxy})
+		hosts = append(hosts, sshconfig.Host{Names: names, User: loginOf(n).Username, Proxy: proxy})
 	}
 	return sshconfig.Text("Nodes of lab "+lab+", written by c9s ssh-config.", hosts), nil
 }

@@ -57,9 +57,20 @@ func New(start Start) *Lab { return &Lab{start: start, tunnels: map[string]*open
 
 // Dial connects to an address of the node of a Pod. It waits for a Pod that is being replaced.
 func (l *Lab) Dial(ctx context.Context, pod string, t tunnel.Target) (net.Conn, error) {
+	return l.persist(ctx, pod, func(c *tunnel.Client) (net.Conn, error) { return c.Dial(ctx, t) })
+}
+
+// DialEarly is Dial that does not wait for the node: reads of the connection return the error
+// of a node that does not take it.
+func (l *Lab) DialEarly(ctx context.Context, pod string, t tunnel.Target) (net.Conn, error) {
+	return l.persist(ctx, pod, func(c *tunnel.Client) (net.Conn, error) { return c.DialEarly(t) })
+}
+
+// persist dials until the Pod is there.
+func (l *Lab) persist(ctx context.Context, pod string, dial func(*tunnel.Client) (net.Conn, error)) (net.Conn, error) {
 	until := time.Now().Add(patience)
 	for {
-		conn, err := l.try(ctx, pod, t)
+		conn, err := l.try(ctx, pod, dial)
 		again := errors.Is(err, ErrAway) || errors.Is(err, tunnel.ErrEnded)
 		if !again || ctx.Err() != nil || time.Now().After(until) {
 			return conn, err
@@ -72,7 +83,7 @@ func (l *Lab) Dial(ctx context.Context, pod string, t tunnel.Target) (net.Conn, 
 	}
 }
 
-func (l *Lab) try(ctx context.Context, pod string, t tunnel.Target) (net.Conn, error) {
+func (l *Lab) try(ctx context.Context, pod string, dial func(*tunnel.Client) (net.Conn, error)) (net.Conn, error) {
 	o, err := l.tunnel(pod)
 	if err != nil {
 		return nil, err
@@ -85,7 +96,7 @@ func (l *Lab) try(ctx context.Context, pod string, t tunnel.Target) (net.Conn, e
 	if o.err != nil {
 		return nil, o.err
 	}
-	conn, err := o.client.Dial(ctx, t)
+	conn, err := dial(o.client)
 	if errors.Is(err, tunnel.ErrEnded) {
 		l.forget(pod, o)
 	}
@@ -150,7 +161,7 @@ func open(ctx context.Context, start Start, pod string) (*tunnel.Client, error) 
 	go func() {
 		err := start(ctx, pod, in, out, complaint)
 		ended <- err
-		in.CloseWithError(io.ErrClosedPipe)
+		toFar.Close() // its reader sees an end, and no error to log
 		out.Close()
 	}()
 	far := stream{fromFar, toFar}

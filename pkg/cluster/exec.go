@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
 	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
 )
@@ -43,6 +44,29 @@ func (c *Client) Exec(ctx context.Context, namespace, pod, container string, arg
 	case <-ctx.Done(): // kubectl's exec takes no context; its connection ends with the process
 		return 0, ctx.Err()
 	}
+	var exit utilexec.CodeExitError
+	if errors.As(err, &exit) {
+		return exit.Code, nil
+	}
+	if failed := notRun(err, argv[0]); failed != nil {
+		return 0, failed
+	}
+	if err != nil {
+		return 0, fmt.Errorf("container %s of Pod %s: %w", container, pod, err)
+	}
+	return 0, nil
+}
+
+// Pipe runs a command in a container without a terminal, for what is read by a program. It ends
+// with ctx.
+func (c *Client) Pipe(ctx context.Context, namespace, pod, container string, argv []string, s Streams) (code int, err error) {
+	executor, err := c.bulkExecutor(namespace, pod, "exec", &corev1.PodExecOptions{
+		Container: container, Command: argv, Stdin: s.In != nil, Stdout: s.Out != nil, Stderr: s.Err != nil,
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: s.In, Stdout: s.Out, Stderr: s.Err})
 	var exit utilexec.CodeExitError
 	if errors.As(err, &exit) {
 		return exit.Code, nil

@@ -101,13 +101,21 @@ func Choose(labs []Found, name, namespace string, ofTopology bool) (Found, error
 	case len(fit) > 1:
 		return Found{}, fmt.Errorf("there are several labs; name one, with -n if needed: %s", strings.Join(names, ", "))
 	case name == "" && len(labs) == 0:
-		return Found{}, fmt.Errorf("there is no lab %s", where)
+		return Found{}, noLab("there is no lab " + where)
 	case len(labs) == 0:
-		return Found{}, fmt.Errorf("lab %q is not %s", name, where)
+		return Found{}, noLab(fmt.Sprintf("lab %q is not %s", name, where))
 	default:
-		return Found{}, errors.New("lab " + name + " is not " + where + "; there are: " + strings.Join(names, ", "))
+		return Found{}, noLab("lab " + name + " is not " + where + "; there are: " + strings.Join(names, ", "))
 	}
 }
+
+// ErrNoLab is the error of Choose for a lab that is not there.
+var ErrNoLab = errors.New("there is no such lab")
+
+type noLab string
+
+func (e noLab) Error() string        { return string(e) }
+func (e noLab) Is(target error) bool { return target == ErrNoLab }
 
 // describe names labs with their namespaces.
 func describe(labs []Found) []string {

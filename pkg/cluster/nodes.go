@@ -34,6 +34,10 @@ type Node struct {
 	Kind string
 	// Image is that of its main container.
 	Image string
+	// Login is the node's own, nil for that of its kind.
+	Login *contract.Login
+	// Password is that of Login, if the device gets it by its environment.
+	Password string
 	// Stopped reports whether the node has been stopped.
 	Stopped bool
 }
@@ -63,23 +67,40 @@ func nodesOf(d *appsv1.Deployment) []Node {
 	_ = json.Unmarshal([]byte(d.Spec.Template.Annotations[contract.AnnotationContainers]), &containers)
 	var topologyLabels map[string]map[string]string
 	_ = json.Unmarshal([]byte(d.Annotations[contract.AnnotationTopologyLabels]), &topologyLabels)
+	var logins map[string]*contract.Login
+	_ = json.Unmarshal([]byte(d.Annotations[contract.AnnotationLogins]), &logins)
 	var out []Node
 	for _, name := range strings.Split(d.Annotations[contract.AnnotationNodeName], ",") {
 		if name != "" {
 			out = append(out, Node{
 				Name: name, Deployment: d.Name, Containers: containers[name], Labels: topologyLabels[name],
-				Kind: d.Labels[contract.LabelKind], Image: imageOf(d, containers[name]), Stopped: d.Spec.Replicas != nil && *d.Spec.Replicas == 0,
+				Kind: d.Labels[contract.LabelKind], Image: containerOf(d, containers[name]).Image, Stopped: d.Spec.Replicas != nil && *d.Spec.Replicas == 0,
+				Login: logins[name], Password: passwordOf(logins[name], containerOf(d, containers[name])),
 			})
 		}
 	}
 	return out
 }
 
-// imageOf returns the image of a node's main container.
-func imageOf(d *appsv1.Deployment, containers []string) string {
+// containerOf returns a node's main container, empty if it has none.
+func containerOf(d *appsv1.Deployment, containers []string) corev1.Container {
 	for i := range d.Spec.Template.Spec.Containers {
 		if c := &d.Spec.Template.Spec.Containers[i]; len(containers) > 0 && c.Name == containers[0] {
-			return c.Image
+			return *c
+		}
+	}
+	return corev1.Container{}
+}
+
+// passwordOf finds the password of a node's own login in the variable by which virtual machines
+// get it.
+func passwordOf(login *contract.Login, c corev1.Container) string {
+	if login == nil || !login.Password {
+		return ""
+	}
+	for _, e := range c.Env {
+		if e.Name == "PASSWORD" {
+			return e.Value
 		}
 	}
 	return ""

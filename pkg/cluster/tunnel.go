@@ -32,7 +32,7 @@ func (c *Client) Tunnel(ctx context.Context, namespace, deployment string, in io
 	if !sidecarRuns(pod) {
 		return fmt.Errorf("the sidecar of Pod %s %w", pod.Name, access.ErrAway)
 	}
-	executor, err := c.executor(namespace, pod.Name, "exec", &corev1.PodExecOptions{
+	executor, err := c.bulkExecutor(namespace, pod.Name, "exec", &corev1.PodExecOptions{
 		Container: contract.WireContainer, Command: []string{contract.SidecarProgram, "dial"}, Stdin: true, Stdout: true, Stderr: true,
 	})
 	if err != nil {
@@ -66,18 +66,35 @@ func sidecarRuns(pod *corev1.Pod) bool {
 // executor opens the streams of a subresource. It uses WebSockets, or SPDY where the API server
 // or a proxy does not take those, as kubectl does.
 func (c *Client) executor(namespace, pod, subresource string, options runtime.Object) (remotecommand.Executor, error) {
-	url := c.Typed.CoreV1().RESTClient().Post().Namespace(namespace).Resource("pods").Name(pod).SubResource(subresource).
-		VersionedParams(options, scheme.ParameterCodec).URL()
-	config := c.coreConfig()
-	spdy, err := remotecommand.NewSPDYExecutor(config, "POST", url)
-	if err != nil {
-		return nil, err
-	}
-	sockets, err := remotecommand.NewWebSocketExecutor(config, "GET", url.String())
+	sockets, spdy, err := c.executors(namespace, pod, subresource, options)
 	if err != nil {
 		return nil, err
 	}
 	return remotecommand.NewFallbackExecutor(sockets, spdy, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
+}
+
+// bulkExecutor is an executor for much data. It prefers SPDY: the API server passes its bytes
+// on, while it translates each message of a WebSocket to SPDY, which kubelets speak.
+func (c *Client) bulkExecutor(namespace, pod, subresource string, options runtime.Object) (remotecommand.Executor, error) {
+	sockets, spdy, err := c.executors(namespace, pod, subresource, options)
+	if err != nil {
+		return nil, err
+	}
+	return remotecommand.NewFallbackExecutor(spdy, sockets, func(err error) bool {
+		return strings.Contains(err.Error(), "unable to upgrade connection") || httpstream.IsHTTPSProxyError(err)
+	})
+}
+
+// executors returns both kinds of executor.
+func (c *Client) executors(namespace, pod, subresource string, options runtime.Object) (sockets, spdy remotecommand.Executor, err error) {
+	url := c.Typed.CoreV1().RESTClient().Post().Namespace(namespace).Resource("pods").Name(pod).SubResource(subresource).
+		VersionedParams(options, scheme.ParameterCodec).URL()
+	config := c.coreConfig()
+	if spdy, err = remotecommand.NewSPDYExecutor(config, "POST", url); err != nil {
+		return nil, nil, err
+	}
+	sockets, err = remotecommand.NewWebSocketExecutor(config, "GET", url.String())
+	return sockets, spdy, err
 }

@@ -53,4 +53,15 @@ const (
 	AnnotationContainers = "c9s.dev/containers"
 	// AnnotationTopologyLabels are the node's labels in the topology, in JSON.
 	AnnotationTopologyLabels = "c9s.dev/topology-labels"
+	// AnnotationLogins are the logins that the topology gives nodes instead of their kinds',
+	// in JSON: {"R1":{"username":"me","password":true}}.
+	AnnotationLogins = "c9s.dev/logins"
 )
+
+// Login is a node's own login. The password itself is not in the cluster but where the device
+// gets it.
+type Login struct {
+	Username string `json:"username"`
+	// Password reports whether the topology gives one too.
+	Password bool `json:"password,omitempty"`
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 // gracePeriod is how long a device has to end by itself, in seconds. Most ignore
@@ -59,6 +60,9 @@ func (b *deploymentBuilder) deployment() *appsv1.Deployment {
 	}
 	if text := b.pod.topologyLabels(); text != "" {
 		meta.Annotations[contract.AnnotationTopologyLabels] = text
+	}
+	if text := b.pod.logins(); text != "" {
+		meta.Annotations[contract.AnnotationLogins] = text
 	}
 	return &appsv1.Deployment{
 		TypeMeta:   typeMeta("apps/v1", "Deployment"),
@@ -114,6 +118,24 @@ func (v *podView) topologyLabels() string {
 		return ""
 	}
 	return mustJSON(labels)
+}
+
+// logins are those that differ from the nodes' kinds, by node.
+func (v *podView) logins() string {
+	logins := map[string]contract.Login{}
+	for _, m := range v.members {
+		usual := lab.Credentials{}
+		if k, ok := kinds.Builtin().Lookup(m.node.Kind); ok {
+			usual = k.Credentials
+		}
+		if own := m.node.Credentials; own != usual && own != (lab.Credentials{}) {
+			logins[m.node.Name] = contract.Login{Username: own.Username, Password: own.Password != usual.Password}
+		}
+	}
+	if len(logins) == 0 {
+		return ""
+	}
+	return mustJSON(logins)
 }
 
 func (b *deploymentBuilder) podSpec() corev1.PodSpec {

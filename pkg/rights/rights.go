@@ -31,7 +31,10 @@ const (
 	Deploy   = "deploy"
 	Redeploy = "redeploy" // deploy of a lab that exists: it prunes and restarts
 	Status   = "status"   // and labs, inspect, graph
-	Exec     = "exec"     // and shell
+	Exec     = "exec"     // and shell, cp
+	Inspect  = "inspect"  // interfaces, and --details
+	Events   = "events"
+	Shim     = "shim" // docker's exec, logs, cp, ps and inspect
 	Save     = "save"
 	Link     = "link"
 	SSH      = "ssh"     // and all others that connect to nodes: dial, forward, proxy, ...
@@ -42,7 +45,7 @@ const (
 )
 
 // Commands are all commands that need rights, in the order of the documentation.
-var Commands = []string{Deploy, Redeploy, Status, Exec, Save, Link, SSH, Console, Logs, Restart, Destroy}
+var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, SSH, Console, Logs, Restart, Destroy}
 
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
@@ -105,7 +108,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Deploy, pods, "", "list", "watch")
 	add(Deploy, deployments, "", "list", "watch")
 	add(Redeploy, pods, "", "deletecollection")
-	for _, command := range []string{Status, Exec, Save, Link, SSH, Console, Logs, Restart} { // they find the lab and its nodes
+	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, SSH, Console, Logs, Restart} { // they find the lab and its nodes
 		add(command, configMaps, "", "list")
 		add(command, deployments, "", "list")
 		add(command, pods, "", "list")
@@ -116,6 +119,15 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Status, pods, "proxy", "get")
 	add(Exec, pods, "", "get")
 	add(Exec, pods, "exec", "create")
+	add(Inspect, configMaps, "", "get")
+	add(Inspect, pods, "exec", "create")
+	add(Events, configMaps, "", "get")
+	add(Events, pods, "", "watch")
+	add(Events, pods, "exec", "create")
+	add(Shim, configMaps, "", "get")
+	add(Shim, pods, "", "get")
+	add(Shim, pods, "exec", "create")
+	add(Shim, pods, "log", "get")
 	add(Save, configMaps, "", "get")
 	add(Save, pods, "", "get")
 	add(Save, pods, "exec", "create")

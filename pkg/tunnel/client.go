@@ -40,7 +40,7 @@ func NewClient(stream io.ReadWriteCloser) (*Client, error) {
 		return nil, fmt.Errorf("%w, but with %.40q", ErrGreeting, got)
 	}
 	c := &Client{ready: make(chan struct{}), ended: make(chan struct{})}
-	session, err := smux.Client(ending{stream, c.end}, settings(nearWindow, nearBuffer))
+	session, err := smux.Client(newBatch(newEnding(stream, c.end)), settings(nearWindow, nearBuffer))
 	if err != nil {
 		stream.Close()
 		return nil, err
@@ -70,50 +70,104 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Dial asks the far end for a connection. The error wraps ErrEnded if the stream has ended, and
-// is a *DialError if the far end could not connect. A UDP connection keeps datagrams apart.
+// Dial asks the far end for a connection and waits for it. The error wraps ErrEnded if the
+// stream has ended, and is a *DialError if the far end could not connect. A UDP connection
+// keeps datagrams apart.
 func (c *Client) Dial(ctx context.Context, t Target) (net.Conn, error) {
-	stream, err := c.session.OpenStream()
+	conn, asked, err := c.ask(t)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrEnded, err)
+		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = stream.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = asked.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	err = writeText(stream, t.String())
-	answer := ""
-	if err == nil {
-		answer, err = readText(stream)
+	err = asked.wait()
+	if err == nil && stop() {
+		return conn, nil
 	}
-	switch {
-	case err == nil && answer == "" && stop():
-		return newConn(stream, t), nil
-	case err == nil && answer != "":
-		reason, text, _ := strings.Cut(answer, " ")
-		err = &DialError{Reason(reason), text}
-	case ctx.Err() != nil:
-		err = ctx.Err()
-	default:
-		err = fmt.Errorf("%w: %w", ErrEnded, err)
+	asked.Close()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
-	stream.Close()
 	return nil, err
+}
+
+// DialEarly asks the far end for a connection and does not wait for it, which saves a round
+// trip to programs that write first. If the far end cannot connect, each read returns the error
+// that Dial would.
+func (c *Client) DialEarly(t Target) (net.Conn, error) {
+	conn, _, err := c.ask(t)
+	return conn, err
+}
+
+// ask sends the request for a connection.
+func (c *Client) ask(t Target) (net.Conn, *conn, error) {
+	stream, err := c.session.OpenStream()
+	if err == nil {
+		err = writeText(stream, t.String())
+	}
+	if err != nil {
+		if stream != nil {
+			stream.Close()
+		}
+		return nil, nil, fmt.Errorf("%w: %w", ErrEnded, err)
+	}
+	asked := &conn{Stream: stream, target: t, asked: true}
+	return withNetwork(asked), asked, nil
 }
 
 // conn is a multiplexed stream with addresses: that of smux has none.
 type conn struct {
 	*smux.Stream
 	target Target
+
+	// asked reports whether an answer of the far end comes before the first byte.
+	asked  bool
+	once   sync.Once
+	answer error
 }
 
-func newConn(s *smux.Stream, t Target) net.Conn {
-	if t.Network == UDP {
-		return NewDatagrams(conn{s, t})
+// withNetwork keeps the datagrams of a UDP connection apart.
+func withNetwork(c *conn) net.Conn {
+	if c.target.Network == UDP {
+		return NewDatagrams(c)
 	}
-	return conn{s, t}
+	return c
 }
 
-func (c conn) LocalAddr() net.Addr  { return address{Target{Network: c.target.Network}} }
-func (c conn) RemoteAddr() net.Addr { return address{c.target} }
+// wait reads the answer of the far end.
+func (c *conn) wait() error {
+	if !c.asked {
+		return nil
+	}
+	c.once.Do(func() {
+		answer, err := readText(c.Stream)
+		switch {
+		case err != nil:
+			c.answer = fmt.Errorf("%w: %w", ErrEnded, err)
+		case answer != "":
+			reason, text, _ := strings.Cut(answer, " ")
+			c.answer = &DialError{Reason(reason), text}
+		}
+	})
+	return c.answer
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	if err := c.wait(); err != nil {
+		return 0, err
+	}
+	return c.Stream.Read(p)
+}
+
+func (c *conn) WriteTo(w io.Writer) (int64, error) {
+	if err := c.wait(); err != nil {
+		return 0, err
+	}
+	return c.Stream.WriteTo(w)
+}
+
+func (c *conn) LocalAddr() net.Addr  { return address{Target{Network: c.target.Network}} }
+func (c *conn) RemoteAddr() net.Addr { return address{c.target} }
 
 // address is a target as a net.Addr.
 type address struct{ Target }

@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -16,22 +17,19 @@ const (
 	idle      = 2 * time.Minute
 )
 
-// Join copies between two connections until both directions have ended, and closes both.
-func Join(a, b net.Conn) {
-	join(a, b, 0, lingering, func(to io.Writer, from io.Reader) error {
-		_, err := io.Copy(to, from)
-		return err
-	})
-}
+// Join copies between two connections until both directions have ended, and closes both. The
+// error is a *DialError if one of them was dialled early and is not there.
+func Join(a, b net.Conn) error { return join(a, b, 0, lingering, copyBytes) }
 
 // JoinDatagrams is Join for connections of datagrams.
-func JoinDatagrams(a, b net.Conn) { join(a, b, idle, idle, copyDatagrams) }
+func JoinDatagrams(a, b net.Conn) error { return join(a, b, idle, idle, copyDatagrams) }
 
 // join closes both connections if nothing comes for open, or for half after one direction has
 // ended. 0 is for ever.
-func join(a, b net.Conn, open, half time.Duration, copyAll func(io.Writer, io.Reader) error) {
+func join(a, b net.Conn, open, half time.Duration, copyAll func(io.Writer, io.Reader) error) error {
 	var moved atomic.Int64
 	var ended atomic.Bool
+	var missing atomic.Pointer[DialError]
 	closeBoth := func() {
 		a.Close()
 		b.Close()
@@ -44,6 +42,9 @@ func join(a, b net.Conn, open, half time.Duration, copyAll func(io.Writer, io.Re
 			group.Go(func() {
 				err := copyAll(counting{way[1], &moved}, way[0])
 				ended.Store(true)
+				if failed := (*DialError)(nil); errors.As(err, &failed) {
+					missing.Store(failed)
+				}
 				if err != nil || !closeWrite(way[1]) {
 					closeBoth()
 				}
@@ -58,7 +59,10 @@ func join(a, b net.Conn, open, half time.Duration, copyAll func(io.Writer, io.Re
 		select {
 		case <-done:
 			closeBoth()
-			return
+			if failed := missing.Load(); failed != nil {
+				return failed
+			}
+			return nil
 		case <-tick.C:
 		}
 		limit := open
@@ -89,6 +93,35 @@ func (c counting) Write(p []byte) (int, error) {
 	n, err := c.Writer.Write(p)
 	c.moved.Add(int64(n) + 1)
 	return n, err
+}
+
+// leastBuffer is the length of a copy's buffer while little comes, in bytes: most connections
+// of a tunnel are quiet.
+const leastBuffer = 4 << 10
+
+// copyBytes copies until the source ends or fails.
+func copyBytes(to io.Writer, from io.Reader) error {
+	if c, ok := from.(*conn); ok { // it has buffers of its own
+		_, err := c.WriteTo(to)
+		return err
+	}
+	buffer := make([]byte, leastBuffer)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case n == len(buffer) && n < maxFrame:
+			buffer = make([]byte, min(4*n, maxFrame))
+		}
+	}
 }
 
 // copyDatagrams copies until the source ends or fails: each read is one write.

@@ -36,7 +36,7 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, dial func(context.Con
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	session, err := smux.Server(ending{stream, cancel}, settings(farWindow, farBuffer))
+	session, err := smux.Server(newBatch(newEnding(stream, cancel)), settings(farWindow, farBuffer))
 	if err != nil {
 		return err
 	}
@@ -111,9 +111,10 @@ func (s *server) serve(ctx context.Context, stream *smux.Stream) {
 	if writeText(stream, "") != nil {
 		return
 	}
+	from := withNetwork(&conn{Stream: stream, target: target})
 	if target.Network == UDP {
-		JoinDatagrams(newConn(stream, target), to)
+		_ = JoinDatagrams(from, to)
 	} else {
-		Join(newConn(stream, target), to)
+		_ = Join(from, to)
 	}
 }

@@ -6,10 +6,12 @@
 // Each multiplexed stream begins with a request of the near end and an answer of the far end,
 // both a length of one byte and as many bytes of text. A request is the target. An empty
 // answer means that the connection is there; otherwise the answer is a reason, a space and an
-// explanation. Then follow the connection's bytes, or its datagrams with a length each.
+// explanation. Then follow the connection's bytes, or its datagrams with a length each. The near
+// end may send them before the answer.
 package tunnel
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -132,11 +134,14 @@ func readText(r io.Reader) (string, error) {
 // shares the sidecar's. A connection that is not read holds back the others of its stream only
 // when the buffer is full of such.
 const (
-	nearWindow = 1 << 20
+	nearWindow = 4 << 20
 	nearBuffer = 64 << 20
 	farWindow  = 256 << 10
 	farBuffer  = 8 << 20
 )
+
+// maxFrame is the length of the longest frame, in bytes: the most that its header can say.
+const maxFrame = 1<<16 - 1
 
 // Both ends notice within deadAfter that the stream is dead.
 const (
@@ -149,21 +154,29 @@ func settings(window, buffer int) *smux.Config {
 		Version:           2,
 		KeepAliveInterval: aliveEvery,
 		KeepAliveTimeout:  deadAfter,
-		MaxFrameSize:      32 << 10,
+		MaxFrameSize:      maxFrame,
 		MaxStreamBuffer:   window,
 		MaxReceiveBuffer:  buffer,
 	}
 }
 
-// ending calls a function once the stream cannot be read any more: smux keeps a session whose
-// stream has ended until its next keepalive.
+// ending is a stream that is read by large pieces, and calls a function once it cannot be read
+// any more: smux keeps a session whose stream has ended until its next keepalive.
 type ending struct {
 	io.ReadWriteCloser
-	end func()
+	buffer *bufio.Reader
+	end    func()
+}
+
+// readSize is how many bytes are read at once.
+const readSize = 64 << 10
+
+func newEnding(stream io.ReadWriteCloser, end func()) ending {
+	return ending{stream, bufio.NewReaderSize(stream, readSize), end}
 }
 
 func (e ending) Read(p []byte) (int, error) {
-	n, err := e.ReadWriteCloser.Read(p)
+	n, err := e.buffer.Read(p)
 	if err != nil {
 		e.end()
 	}

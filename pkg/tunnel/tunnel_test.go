@@ -383,3 +383,92 @@ func FuzzTarget(f *testing.F) {
 		}
 	})
 }
+
+// A connection that is dialled early takes bytes at once, and says with its first read what Dial
+// would say.
+func TestDialEarly(t *testing.T) {
+	begin := make(chan struct{})
+	c := ends(t, generous, func(ctx context.Context, to Target) (net.Conn, error) {
+		<-begin
+		if to.Port == 9 {
+			return nil, &DialError{Refused, "connection refused"}
+		}
+		return echo(ctx, to)
+	})
+	conn, err := c.DialEarly(Target{Network: TCP, Port: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("early")); err != nil {
+		t.Fatal(err)
+	}
+	refused, err := c.DialEarly(Target{Network: TCP, Port: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer refused.Close()
+	close(begin)
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "early" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for range 2 {
+		var failed *DialError
+		if _, err := refused.Read(got); !errors.As(err, &failed) || failed.Reason != Refused {
+			t.Errorf("a refused connection: %v", err)
+		}
+	}
+	// Join reports it.
+	a, b := halves()
+	refused, err = c.DialEarly(Target{Network: TCP, Port: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed *DialError
+	if err := Join(a, refused); !errors.As(err, &failed) {
+		t.Errorf("Join: %v", err)
+	}
+	b.Close()
+}
+
+// Small writes become few large ones, in order, and nothing is lost.
+func TestBatch(t *testing.T) {
+	r, w := io.Pipe()
+	b := newBatch(half{out: w})
+	go func() {
+		for i := range 10_000 {
+			if _, err := b.WriteBuffers([][]byte{{byte(i)}, {byte(i >> 8)}}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	reads := 0
+	got := make([]byte, 0, 20_000)
+	buffer := make([]byte, batchSize)
+	for len(got) < 20_000 {
+		n, err := r.Read(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, reads = append(got, buffer[:n]...), reads+1
+	}
+	for i := range 10_000 {
+		if got[2*i] != byte(i) || got[2*i+1] != byte(i>>8) {
+			t.Fatalf("write %d arrived as %v", i, got[2*i:2*i+2])
+		}
+	}
+	if reads > 5000 {
+		t.Errorf("10,000 writes became %d", reads)
+	}
+	r.Close()
+	for until := time.Now().Add(10 * time.Second); ; {
+		if _, err := b.Write([]byte("x")); err != nil {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("writes to a stream that is closed succeed")
+		}
+	}
+}

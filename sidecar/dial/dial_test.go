@@ -8,6 +8,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -278,4 +281,77 @@ func TestSeats(t *testing.T) {
 	for _, free := range all {
 		free()
 	}
+}
+
+// A tunnel opens no way for the device or its neighbours: nothing more listens than before, and
+// a flood of dial requests to every address that they reach is answered by nobody.
+func TestFloodFromTheDevice(t *testing.T) {
+	p := newPod(t)
+	listeners := func() (out string) {
+		for _, ns := range []*nspace.Namespace{p.own, p.device, p.neighbour} {
+			p.must(ns.Do(func() error {
+				for _, file := range []string{"tcp", "tcp6", "udp", "udp6", "unix"} {
+					data, err := os.ReadFile("/proc/thread-self/net/" + file)
+					if err != nil {
+						return err
+					}
+					out += file + fmt.Sprint(len(strings.Split(string(data), "\n"))) + " "
+				}
+				return nil
+			}))
+		}
+		return out
+	}
+	before := listeners()
+	var dialled atomic.Int64
+	near, far := net.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- tunnel.Serve(t.Context(), far, func(ctx context.Context, to tunnel.Target) (net.Conn, error) {
+			dialled.Add(1)
+			return p.dialer.Dial(ctx, to)
+		}, limits)
+	}()
+	client, err := tunnel.NewClient(near)
+	p.must(err)
+	if now := listeners(); now != before {
+		t.Errorf("with a tunnel there are sockets %s, before %s", now, before)
+	}
+	var group sync.WaitGroup
+	var reached atomic.Int64
+	for _, from := range []struct {
+		ns *nspace.Namespace
+		to []string
+	}{{p.device, []string{"127.0.0.1", node4, "172.20.20.1", "10.0.0.1"}}, {p.neighbour, []string{"127.0.0.1", "10.0.0.1"}}} {
+		for _, address := range from.to {
+			for port := range 200 {
+				to := netip.AddrPortFrom(netip.MustParseAddr(address), uint16(1+port*320))
+				group.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+					defer cancel()
+					c, err := connect(ctx, from.ns, tunnel.TCP, netip.Addr{}, to)
+					if err != nil {
+						return
+					}
+					_, _ = io.WriteString(c, "\x06tcp :22")
+					reached.Add(1)
+					c.Close()
+				})
+			}
+		}
+	}
+	group.Wait()
+	if n, m := reached.Load(), dialled.Load(); n != 0 || m != 0 {
+		t.Errorf("%d requests reached something, %d were dialled", n, m)
+	}
+	// The tunnel itself still works.
+	p.listen(p.device, "127.0.0.1:5000", "console")
+	conn, err := client.Dial(t.Context(), tunnel.Target{Network: tunnel.TCP, Addr: netip.MustParseAddr("127.0.0.1"), Port: 5000})
+	p.must(err)
+	if name, err := io.ReadAll(conn); err != nil || string(name) != "console" {
+		t.Errorf("%q, %v", name, err)
+	}
+	conn.Close()
+	client.Close()
+	p.must(<-served)
 }

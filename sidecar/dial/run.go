@@ -58,12 +58,17 @@ func management(file string) (*contract.Mgmt, error) {
 	return links.Mgmt, nil
 }
 
+// pipeSize is the length of the pipes to the container runtime, in bytes. A longer one makes
+// both sides wait for each other less often.
+const pipeSize = 256 << 10
+
 // stdio returns standard input and output as one stream. Not blocking, so that closing them
 // ends a read.
 func stdio() io.ReadWriteCloser {
 	files := [2]*os.File{}
 	for fd := range files {
 		_ = unix.SetNonblock(fd, true)
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, pipeSize)
 		files[fd] = os.NewFile(uintptr(fd), fmt.Sprintf("stdio-%d", fd))
 	}
 	return standard{files[0], files[1]}

@@ -41,5 +41,7 @@ func passOn(ctx context.Context, local net.Conn, dial Dial, e Events) {
 		local.Close()
 		node.Close()
 	})()
-	tunnel.Join(local, node)
+	if err := tunnel.Join(local, node); err != nil {
+		e.Failed(err)
+	}
 }

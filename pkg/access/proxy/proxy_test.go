@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -158,6 +159,105 @@ func TestHTTP2(t *testing.T) {
 		t.Errorf("%s: %q, %v", resp.Proto, got, err)
 	}
 	c.CloseIdleConnections()
+}
+
+// A gRPC call that streams both ways passes through CONNECT, with TLS and without: messages with
+// a length, each answered before the next one is sent, and trailers.
+func TestGRPC(t *testing.T) {
+	echo := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 || r.Header.Get("Content-Type") != "application/grpc" || r.Header.Get("Te") != "trailers" {
+			t.Errorf("the call arrives as %s with %v", r.Proto, r.Header)
+		}
+		rw.Header().Set("Content-Type", "application/grpc")
+		rw.Header().Set("Trailer", "Grpc-Status")
+		message := make([]byte, 5+4)
+		for {
+			if _, err := io.ReadFull(r.Body, message); err != nil {
+				break
+			}
+			_, _ = rw.Write(message)
+			rw.(http.Flusher).Flush()
+		}
+		rw.Header().Set("Grpc-Status", "0")
+	})
+	for _, encrypted := range []bool{false, true} {
+		node := httptest.NewUnstartedServer(echo)
+		var protocols http.Protocols
+		protocols.SetHTTP2(encrypted)
+		protocols.SetUnencryptedHTTP2(!encrypted)
+		node.Config.Protocols = &protocols
+		scheme := "http"
+		if encrypted {
+			node.EnableHTTP2, scheme = true, "https"
+			node.StartTLS()
+		} else {
+			node.Start()
+		}
+		defer node.Close()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Serve(ctx, l, func(context.Context, string, uint16) (net.Conn, error) {
+				return net.Dial("tcp", node.Listener.Addr().String())
+			})
+		}()
+		transport := &http.Transport{Protocols: &protocols, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		if encrypted {
+			transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: l.Addr().String()})
+		} else { // as gRPC libraries do it: Go's client uses CONNECT for https only
+			transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+				return connectTo(l.Addr().String(), "R1:57401")
+			}
+		}
+		body, send := io.Pipe()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+"://R1:57401/gnmi.gNMI/Subscribe", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/grpc")
+		req.Header.Set("Te", "trailers")
+		go func() { _, _ = send.Write([]byte("\x00\x00\x00\x00\x04one!")) }()
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 9)
+		for _, text := range []string{"one!", "two!", "3333"} {
+			if text != "one!" {
+				_, _ = send.Write([]byte("\x00\x00\x00\x00\x04" + text))
+			}
+			if _, err := io.ReadFull(resp.Body, got); err != nil || string(got[5:]) != text {
+				t.Errorf("%q, %v, want %s", got, err, text)
+			}
+		}
+		send.Close()
+		if rest, err := io.ReadAll(resp.Body); err != nil || len(rest) > 0 || resp.Trailer.Get("Grpc-Status") != "0" {
+			t.Errorf("it ends with %q, %v, %v", rest, resp.Trailer, err)
+		}
+		resp.Body.Close()
+		transport.CloseIdleConnections()
+		cancel()
+		<-done
+	}
+}
+
+// connectTo asks a proxy for a connection.
+func connectTo(proxy, to string) (net.Conn, error) {
+	c, err := net.Dial("tcp", proxy)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", to)
+	resp, err := http.ReadResponse(bufio.NewReaderSize(c, 1), nil)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the proxy answers %s", resp.Status)
+	}
+	return c, err
 }
 
 // Many clients at a time.

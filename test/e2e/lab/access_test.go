@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,9 +113,14 @@ func TestAccess(t *testing.T) {
 	t.Run("ssh-config", func(t *testing.T) { l.configured(t, key) })
 	t.Run("ansible", func(t *testing.T) { l.played(t, key) })
 	t.Run("scp", func(t *testing.T) { l.copied(t, key) })
+	t.Run("cp", func(t *testing.T) { l.copiedFiles(t) })
+	t.Run("rsync", func(t *testing.T) { l.rsynced(t, key) })
+	t.Run("docker", func(t *testing.T) { l.asDocker(t) })
+	t.Run("containerlab", func(t *testing.T) { l.asContainerlab(t) })
 	t.Run("replaced", func(t *testing.T) { l.replacedUnderSessions(t, key) })
 	t.Run("proxy", func(t *testing.T) { l.proxied(t) })
 	t.Run("UDP", func(t *testing.T) { l.datagrams(t) })
+	t.Run("events", func(t *testing.T) { l.followedEvents(t) })
 	t.Run("console", func(t *testing.T) { l.consoles(t) })
 	t.Run("exec", func(t *testing.T) { l.execs(t) })
 	t.Run("logs", func(t *testing.T) { l.followed(t) })
@@ -479,4 +485,81 @@ func (l *lab) accessRights(t *testing.T, key string) {
 		}
 		return nil
 	})
+	l.leastRights(t, &least)
+}
+
+// rightsOf are the rules of a command's row in docs/reference/rights.md, a rule a resource.
+func rightsOf(t *testing.T, command string) []rbacv1.PolicyRule {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(repo, "docs", "reference", "rights.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, row, found := strings.Cut(string(page), "\n| "+command+" | ")
+	row, _, closed := strings.Cut(row, " |\n")
+	if !found || !closed {
+		t.Fatalf("docs/reference/rights.md has no row %s", command)
+	}
+	var rules []rbacv1.PolicyRule
+	for text := range strings.SplitSeq(row, "<br>") {
+		words := strings.Fields(strings.ReplaceAll(text, ",", ""))
+		resource, group, _ := strings.Cut(words[len(words)-1], ".")
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: words[:len(words)-1]})
+	}
+	return rules
+}
+
+// leastRights runs each command with the rights of its row alone, and then without its last one.
+func (l *lab) leastRights(t *testing.T, user *lab) {
+	file := filepath.Join(t.TempDir(), "f")
+	set := func(rules []rbacv1.PolicyRule) {
+		t.Helper()
+		role := rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "access"}, Rules: rules}
+		if _, err := l.Typed.RbacV1().Roles(l.ns).Update(t.Context(), &role, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		row, lacks string
+		args       []string
+	}{
+		{"exec", "pods/exec", []string{"exec", "H1", "-n", l.ns, "--", "true"}},
+		{"exec", "pods/exec", []string{"cp", "-q", "-n", l.ns, "H1:/etc/hostname", file}},
+		{"inspect", "pods/exec", []string{"inspect", "interfaces", "H1", "-n", l.ns}},
+		{"inspect", "deployments", []string{"inspect", "--details", "-n", l.ns}},
+		{"ssh", "pods/exec", []string{"dial", "H1:9", "-n", l.ns}},
+		{"ssh", "configmaps", []string{"inventory", "-n", l.ns}},
+		{"ssh", "deployments", []string{"ssh-config", "-n", l.ns}},
+		{"logs", "pods/log", []string{"logs", "H1", "--tail", "1", "-n", l.ns}},
+		{"status", "services", []string{"status", "-n", l.ns}},
+		{"link", "configmaps", []string{"link", "show", "-n", l.ns}},
+		{"shim", "pods/exec", []string{"shim", "docker", "exec", "clab-access-H1", "true"}},
+		{"shim", "pods", []string{"shim", "docker", "ps"}},
+		{"save", "deployments", []string{"save", "H1", "-n", l.ns, "--dir", filepath.Dir(file)}},
+	} {
+		// A connection that the node refuses shows that the rights were enough.
+		enough := func(out string, err error) bool {
+			return err == nil || c.args[0] == "dial" && strings.Contains(out, "refused")
+		}
+		rules := rightsOf(t, c.row)
+		set(rules)
+		testcluster.Eventually(t, patience, strings.Join(c.args, " ")+" with its rights", func() error {
+			if out, err := user.try(t.Context(), c.args...); !enough(out, err) {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		})
+		fewer := slices.DeleteFunc(slices.Clone(rules), func(r rbacv1.PolicyRule) bool { return r.Resources[0] == c.lacks })
+		if len(fewer) == len(rules) {
+			t.Errorf("the row %s has no %s", c.row, c.lacks)
+		}
+		set(fewer)
+		testcluster.Eventually(t, patience, strings.Join(c.args, " ")+" without "+c.lacks, func() error {
+			out, err := user.try(t.Context(), c.args...)
+			if line := strings.TrimSpace(out); enough(out, err) || strings.Contains(line, "\n") || !strings.Contains(line, "forbidden") && !strings.Contains(line, "lack the right") {
+				return fmt.Errorf("%v: %s", err, out)
+			}
+			return nil
+		})
+	}
 }
