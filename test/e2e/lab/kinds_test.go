@@ -32,6 +32,7 @@ topology:
     ceos:
       kind: arista_ceos
       env: {STANDIN: arista_ceos}
+      entrypoint: /usr/bin/env # in place of this image's, which real ones do not have
       binds: ["standin:/sbin/init", "standin:/usr/local/bin/Cli"]
     xrd:
       kind: cisco_xrd

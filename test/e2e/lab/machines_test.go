@@ -168,12 +168,12 @@ func (l *lab) largeTransfers(t *testing.T) {
 	t.Helper()
 	for name, address := range map[string]string{"vm1": "10.2.1.1", "vm2": "10.2.2.2"} {
 		want, _, _ := strings.Cut(l.guest(t, name, "sha256sum /www/data"), " ")
-		l.eventually(t, "f1", want, "sh", "-c", "busybox wget -q -T 20 -O - http://"+address+"/data | sha256sum")
+		l.eventually(t, "f1", want, "sh", "-c", "timeout 20 busybox wget -q -O - http://"+address+"/data | sha256sum")
 		other, from := "vm1", "10.1.0.2"
 		if name == "vm1" {
 			other, from = "vm2", "10.1.0.1"
 		}
-		got := l.guest(t, other, "wget -q -T 20 -O - http://"+from+"/data | sha256sum")
+		got := l.guest(t, other, "timeout 20 wget -q -O - http://"+from+"/data | sha256sum")
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%s got %s of %s, want %s", other, got, name, want)
 		}

@@ -66,7 +66,7 @@ var devices = map[string][]check{
 	}, systemd...),
 	"juniper_crpd": {
 		{"capabilities", capabilities("NET_ADMIN", "NET_RAW", "SYS_ADMIN", "NET_BIND_SERVICE", "SYS_NICE", "CHOWN")},
-		{"its configuration", holds("/config/juniper.conf", "host-name")},
+		{"its configuration", holds("/config/juniper.conf", "root-authentication")},
 		{"what it commits stays", writable("/config")},
 		{"its log", writable("/var/log")},
 		{"how sshd is configured", holds("/etc/ssh/sshd_config", "Subsystem")},
