@@ -25,6 +25,10 @@ topology:
       kind: linux
       image: ghcr.io/srl-labs/network-multitool:latest
       certificate: {issue: true, key-size: 3072, validity-duration: 1000h}
+      binds:
+      - __clabDir__/.tls/ca/ca.pem:/tls/ca.pem
+      - __clabDir__/.tls/A/A.pem:/tls/own.pem
+      - __clabDir__/.tls/A/A.key:/tls/own.key
     B: {kind: linux, image: "ghcr.io/srl-labs/network-multitool:latest"}
 `
 
@@ -47,14 +51,15 @@ func TestCertificates(t *testing.T) {
 		}
 		return s.Data[key]
 	}
-	file := func(path string) []byte {
+	fileOf := func(node, path string) []byte {
 		t.Helper()
-		out, err := l.in(t.Context(), "R1", "cat", path)
+		out, err := l.in(t.Context(), node, "cat", path)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return []byte(out)
 	}
+	file := func(path string) []byte { t.Helper(); return fileOf("R1", path) }
 	authority := secret("c9s-ca", "tls.crt")
 	// In the device, as its kind wants them.
 	cert, key, ca := file("/persist/secure/ssl/certs/node.crt"), file("/persist/secure/ssl/keys/node.key"), file("/persist/secure/ssl/certs/ca.crt")
@@ -67,7 +72,12 @@ func TestCertificates(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Of a kind that names no files, in the Secret alone.
+	// At the paths that the topology binds containerlab's files to.
+	if !bytes.Equal(fileOf("A", "/tls/ca.pem"), authority) {
+		t.Error("the authority that A binds is another than the lab's")
+	}
+	verify(t, authority, fileOf("A", "/tls/own.pem"), fileOf("A", "/tls/own.key"), "A")
+	// Of a kind that names no files, in the Secret.
 	leaf = verify(t, authority, secret("a-tls", "tls.crt"), secret("a-tls", "tls.key"), "A")
 	if bits := leaf.PublicKey.(interface{ Size() int }).Size() * 8; bits != 3072 {
 		t.Errorf("A's key has %d bits", bits)

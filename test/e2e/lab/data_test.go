@@ -187,3 +187,58 @@ topology:
 	}
 	l.OnNode(t, l.Workers[0], "rm", "-rf", filepath.Join("/var/lib/c9s-e2e", l.ns))
 }
+
+// TestSharedClaim: nodes of several Pods have one volume, as in containerlab, if the policy names
+// a claim for it.
+func TestSharedClaim(t *testing.T) {
+	l := written(t, "together", map[string]string{
+		"lab.clab.yml": `name: together
+topology:
+  defaults: {image: "ghcr.io/srl-labs/network-multitool:latest", volumes: ["records:/records"]}
+  nodes:
+    W: {kind: linux}
+    R: {kind: linux}
+`,
+		"c9s.yaml": "apiVersion: c9s.dev/v1\nkind: Policy\nshared-claim: everyone\nprofiles: []\n",
+	})
+	l.namespace(t, nil)
+	ctx := t.Context()
+	// Workers share the machine's /var/tmp, as they would share a file server.
+	dir := "/var/tmp/c9s-e2e-" + l.ns
+	shared := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("64Mi")}
+	_, err := l.Typed.CoreV1().PersistentVolumes().Create(ctx, &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: l.ns},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: size, AccessModes: shared, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			ClaimRef:               &corev1.ObjectReference{Namespace: l.ns, Name: "everyone"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir, Type: new(corev1.HostPathDirectoryOrCreate)}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Typed.CoreV1().PersistentVolumes().Delete(context.Background(), l.ns, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := l.Typed.CoreV1().PersistentVolumeClaims(l.ns).Create(ctx, &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "everyone"},
+		Spec:       corev1.PersistentVolumeClaimSpec{AccessModes: shared, StorageClassName: new(""), VolumeName: l.ns, Resources: corev1.VolumeResourceRequirements{Requests: size}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.deploy(t)
+	if out, err := l.in(ctx, "W", "sh", "-c", "echo of W >/records/note"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	l.eventually(t, "R", "of W", "cat", "/records/note")
+	l.c9s(t, "destroy", "together", "-n", l.ns, "--yes")
+	if _, err := l.Typed.CoreV1().PersistentVolumeClaims(l.ns).Get(ctx, "everyone", metav1.GetOptions{}); err != nil {
+		t.Errorf("the user's claim after destroy: %v", err)
+	}
+}
