@@ -32,6 +32,7 @@ type topoFlags struct {
 	trust        bool
 	env          []string
 	saved        bool
+	adopt        bool
 }
 
 func (f *topoFlags) add(cmd *cobra.Command) {
@@ -97,7 +98,7 @@ func (f *topoFlags) input(world IO, ref string, o pipeline.Input) (pipeline.Inpu
 	mapFiles, err := parsePairs("map-file", f.mapFiles)
 	o.Ref, o.Stdin, o.Env, o.PassEnv, o.Trust = ref, world.In, world.Env, f.env, f.trust
 	o.VarsFiles, o.KindsDir, o.Policy, o.MapFiles, o.AllowMissing = f.vars, f.kindsDir, f.policy, mapFiles, f.allowMissing
-	o.Saved = f.saved
+	o.Saved, o.Adopt = f.saved, f.adopt
 	return o, err
 }
 

@@ -42,6 +42,7 @@ func (f *labFlags) add(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.mapImage, "map-image", nil, "FROM=TO: use the image TO instead of FROM; a trailing * matches any suffix (repeatable)")
 	fs.BoolVar(&f.noController, "no-controller", false, "omit the controller; the lab runs without it")
 	fs.BoolVar(&f.saved, "saved", false, "start nodes with the configurations that c9s save wrote next to the topology")
+	fs.BoolVar(&f.adopt, "adopt", false, "keep the addresses and ids in the status of clabernetes' documents")
 	fs.BoolVar(&f.recycle, "recycle", false, "release the addresses and ids of removed nodes and links")
 	fs.StringVar(&f.image, "image", "", "c9s image of the Pods (default: C9S_IMAGE, the policy's, the running lab's, or that of this version)")
 }

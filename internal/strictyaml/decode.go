@@ -39,6 +39,8 @@ type Decoder struct {
 	AnyText bool
 	// Hint, if not nil, returns a hint for an unknown key, or "".
 	Hint func(key, path string) string
+	// Locate, if not nil, corrects the position of a value.
+	Locate func(diag.Pos) diag.Pos
 	// Seen, if not nil, is called with each key of a struct.
 	Seen func(t reflect.Type, key string, n *yaml.Node)
 
@@ -54,7 +56,11 @@ type Unmarshaler interface {
 }
 
 func (d *Decoder) Pos(n *yaml.Node) diag.Pos {
-	return diag.Pos{File: d.File, Line: n.Line, Column: n.Column}
+	p := diag.Pos{File: d.File, Line: n.Line, Column: n.Column}
+	if d.Locate != nil {
+		return d.Locate(p)
+	}
+	return p
 }
 
 func (d *Decoder) Errorf(code diag.Code, n *yaml.Node, hint, format string, args ...any) {

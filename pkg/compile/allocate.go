@@ -31,10 +31,12 @@ func (c *compiler) allocate() {
 		}
 		c.diags.Warnf(CodeHostPort, p, "reach the node through its Service", "the host side of a port has no effect in a cluster%s", more)
 	}
+	c.adopt()
 	c.allocateIndexes()
 	c.allocateMgmt()
 	c.allocateWires()
 	c.allocateMACs()
+	c.checkAdopted()
 }
 
 func parseAddr(s string) (netip.Addr, bool) {

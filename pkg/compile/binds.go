@@ -87,6 +87,13 @@ func (c *compiler) compileMounts(n *node) {
 func (c *compiler) compileBind(n *node, b Bind, pos diag.Pos) (lab.Mount, bool) {
 	m := lab.Mount{Target: b.Target, ReadOnly: b.ReadOnly(), Pos: pos}
 	written := c.magic(n).Replace(b.Source)
+	if ref, ok := c.files.supplied(written); ok {
+		m.File = &ref
+		return m, true
+	}
+	if m.Dir = c.files.suppliedDir(written, pos, "bind source"); m.Dir != nil {
+		return m, true
+	}
 	p := c.files.resolve(written)
 	if filepath.ToSlash(p) == "/" {
 		c.diags.Errorf(CodeWholeDisk, pos, "name the folder that the node needs; to monitor the worker, bind /proc and /sys, which it gets read-only", "bind %q gives the node a whole file system", b.Source)

@@ -106,6 +106,9 @@ var (
 	CodeFileTooLarge = declare("file-too-large", "a file is larger than c9s stages",
 		"Files travel in ConfigMaps and Secrets, which etcd stores.",
 		"Put the file into the image or on a volume.")
+	CodeNotAdopted = declare("not-adopted", "a node does not keep the address that --adopt found",
+		"The address is not in the management subnet, is written for another node, or was allocated by an earlier render.",
+		"Set the address of the node, or the management subnet, in the topology.")
 	CodeHostPort = declare("host-port", "the host side of a port has no effect in a cluster",
 		"A Service publishes the container side of the port.",
 		"Nothing, or remove the host side.")

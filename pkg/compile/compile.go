@@ -37,10 +37,14 @@ type Options struct {
 	Home string
 	// MapFiles supplies a file that the topology names by another one.
 	MapFiles map[string]string
+	// Supplied are files that came with the topology's text, by their paths in it.
+	Supplied map[string]Supplied
 	// AllowMissing uses an empty placeholder for a missing file.
 	AllowMissing bool
 	// Previous are the allocations of an earlier render, to be retained.
 	Previous *lab.Allocations
+	// Adopt are values for owners that Previous has none for.
+	Adopt lab.Adopted
 	// Recycle releases the values of removed owners.
 	Recycle bool
 	// Saved starts nodes with the configurations that c9s save wrote next to the topology.

@@ -100,6 +100,9 @@ func absolute(p string) string {
 // file stages one file. written is what the topology says, what names its
 // purpose ("startup-config"). ok is false after an error was reported.
 func (s *stager) file(written string, pos diag.Pos, what string) (lab.FileRef, bool) {
+	if ref, ok := s.supplied(written); ok {
+		return ref, true
+	}
 	p := s.resolve(written)
 	if ref, have := s.refs[p]; have {
 		return ref, true

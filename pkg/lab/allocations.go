@@ -50,3 +50,21 @@ func mergePools(into *map[string]map[string]string, from map[string]map[string]s
 		maps.Copy((*into)[pool], claims)
 	}
 }
+
+// Adopted are addresses and ids that a lab has elsewhere, for the owners that have none
+// here. Values that do not fit are ignored.
+type Adopted struct {
+	// IPv4 and IPv6 are management addresses by node, or by the name that Kubernetes has
+	// for it.
+	IPv4, IPv6 map[string]string
+	// Wires are wire ids by both ends ("node:interface") in either order.
+	Wires map[[2]string]uint32
+}
+
+// NewAdopted returns an empty Adopted.
+func NewAdopted() Adopted {
+	return Adopted{IPv4: map[string]string{}, IPv6: map[string]string{}, Wires: map[[2]string]uint32{}}
+}
+
+// Empty reports whether there is nothing to adopt.
+func (a Adopted) Empty() bool { return len(a.IPv4)+len(a.IPv6)+len(a.Wires) == 0 }

@@ -17,6 +17,8 @@ type Policy struct {
 	Readiness        *corev1.Probe `json:"readiness,omitempty"`
 	Liveness         *corev1.Probe `json:"liveness,omitempty"`
 	Startup          *corev1.Probe `json:"startup,omitempty"`
+	// NoReadiness leaves the readiness probe out, that of the kind too.
+	NoReadiness bool `json:"noReadiness,omitempty"`
 	// Privileged overrides the kind's need.
 	Privileged *bool `json:"privileged,omitempty"`
 	// KVM is KVMRequired or KVMOptional, "" for the former.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/documents"
 	"github.com/c9s-lab/c9s/pkg/fetch"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
@@ -26,6 +27,9 @@ type Compiled struct {
 	File   *topology.File
 	Kinds  *kinds.Catalogue
 	Lab    *lab.Lab
+	// Documents is what the documents came to that the topology is written as; nil for a
+	// topology file.
+	Documents *documents.Lab
 	// Diags are the diagnostics of reading and compiling.
 	Diags []diag.Diagnostic
 }
@@ -56,6 +60,8 @@ type Input struct {
 	// Previous are the allocations to retain. Recycle releases those of removed nodes.
 	Previous *lab.Allocations
 	Recycle  bool
+	// Adopt keeps the addresses and ids that the status of documents has.
+	Adopt bool
 	// Saved starts nodes with their saved configurations.
 	Saved bool
 	// For is the release of containerlab that must accept the topology, "" for none in
@@ -93,7 +99,16 @@ func Compile(ctx context.Context, in Input) (*Compiled, error) {
 func (c *Compiled) read(ctx context.Context, in Input) error {
 	src := c.Source
 	env, withheld := src.Reach.Env(in.Env, in.PassEnv)
-	file, diags := topology.Load(ctx, src, topology.Options{Env: env, Withheld: withheld, VarsFiles: in.VarsFiles})
+	var file *topology.File
+	var diags []diag.Diagnostic
+	if len(src.Parts) > 0 {
+		file = c.readDocuments(in)
+	} else {
+		if in.Adopt {
+			return fmt.Errorf("--adopt needs documents with a status; %s is a topology file", src.Name)
+		}
+		file, diags = topology.Load(ctx, src, topology.Options{Env: env, Withheld: withheld, VarsFiles: in.VarsFiles})
+	}
 	c.File, c.Diags = file, append(c.Diags, diags...)
 	pol, diags, err := loadPolicy(src, in.Policy)
 	if err != nil {
@@ -106,7 +121,11 @@ func (c *Compiled) read(ctx context.Context, in Input) error {
 		}
 		return nil
 	}
-	l, diags := compile.Compile(ctx, file, in.options(c, env, pol))
+	o := in.options(c, env, pol)
+	if c.Documents != nil {
+		c.addDocuments(ctx, in, pol, &o)
+	}
+	l, diags := compile.Compile(ctx, file, o)
 	c.Lab = l
 	c.Diags = append(c.Diags, diags...)
 	if src.Reach.Limited() && in.Policy == "" && l.Image != "" {

@@ -23,10 +23,25 @@ import (
 // Load reads and compiles a policy file. Every problem is reported with its position;
 // with an error among them the Policy is nil.
 func Load(file string, data []byte) (*Policy, []diag.Diagnostic) {
-	r := &reader{Decoder: strictyaml.Decoder{File: file, Diags: &diag.List{}, Codes: strictyaml.Codes{
+	return newReader(file).run(func(r *reader) *Policy { return r.load(data) })
+}
+
+// LoadTree compiles a policy from the tree of its document. locate corrects the positions
+// of the tree.
+func LoadTree(root *yaml.Node, locate func(diag.Pos) diag.Pos) (*Policy, []diag.Diagnostic) {
+	r := newReader("")
+	r.Locate = locate
+	return r.run(func(r *reader) *Policy { return r.tree(root) })
+}
+
+func newReader(file string) *reader {
+	return &reader{Decoder: strictyaml.Decoder{File: file, Diags: &diag.List{}, Codes: strictyaml.Codes{
 		WrongType: CodeInvalid, UnknownKey: CodeInvalid, DuplicateKey: CodeInvalid, BadValue: CodeInvalid, TooLarge: CodeInvalid,
 	}}}
-	p := r.load(data)
+}
+
+func (r *reader) run(load func(*reader) *Policy) (*Policy, []diag.Diagnostic) {
+	p := load(r)
 	if r.Diags.HasErrors() {
 		return nil, r.Diags.All()
 	}
@@ -54,17 +69,21 @@ func (r *reader) load(data []byte) *Policy {
 		r.Diags.Errorf(CodeInvalid, diag.Pos{File: r.File}, "begin with apiVersion: "+APIVersion, "the policy file is empty")
 		return nil
 	}
+	return r.tree(doc.Content[0])
+}
+
+func (r *reader) tree(root *yaml.Node) *Policy {
 	env, err := newEnv()
 	if err != nil {
 		r.Diags.Errorf(CodeExpression, diag.Pos{File: r.File}, "", "%v", err)
 		return nil
 	}
 	r.env = env
-	top := r.mapping(doc.Content[0], "the policy file", "apiVersion", "kind", "image", "mgmt-names", "shared-claim", "wires", "profiles")
+	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "shared-claim", "wires", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
-			r.errorf(doc.Content[0], fmt.Sprintf("add \"%s: %s\"", key, want), "the policy file has no %s", key)
+			r.errorf(root, fmt.Sprintf("add \"%s: %s\"", key, want), "the policy file has no %s", key)
 		} else if n.Value != want {
 			r.errorf(n, "write "+want, "%s is %q", key, n.Value)
 		}

@@ -126,6 +126,21 @@ func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
 	}
 }
 
+// With returns the policy with the profiles of another one too. What is not in profiles is
+// that of p.
+func (p *Policy) With(other *Policy) *Policy {
+	switch {
+	case p == nil:
+		return other
+	case other == nil:
+		return p
+	}
+	out := *p
+	out.profiles = slices.Concat(p.profiles, other.profiles)
+	sortProfiles(out.profiles)
+	return &out
+}
+
 func sortProfiles(profiles []*profile) {
 	slices.SortStableFunc(profiles, func(a, b *profile) int {
 		return cmp.Or(cmp.Compare(a.priority, b.priority), strings.Compare(a.name, b.name))

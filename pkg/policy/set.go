@@ -59,6 +59,8 @@ type Probes struct {
 	Readiness *corev1.Probe `json:"readiness,omitempty"`
 	Liveness  *corev1.Probe `json:"liveness,omitempty"`
 	Startup   *corev1.Probe `json:"startup,omitempty"`
+	// NoReadiness starts the node without a readiness probe: it is ready once it runs.
+	NoReadiness bool `json:"noReadiness,omitempty"`
 }
 
 // fill sets the fields of p that are not set yet.
@@ -88,8 +90,8 @@ func (s *Set) fill(p *lab.Policy) {
 		p.ImagePullSecrets = s.ImagePullSecrets
 	}
 	if s.Probes != nil {
-		if p.Readiness == nil {
-			p.Readiness = s.Probes.Readiness
+		if p.Readiness == nil && !p.NoReadiness {
+			p.Readiness, p.NoReadiness = s.Probes.Readiness, s.Probes.NoReadiness
 		}
 		if p.Liveness == nil {
 			p.Liveness = s.Probes.Liveness

@@ -50,6 +50,7 @@ func (b *deploymentBuilder) probes(m member, c *corev1.Container) {
 	policy := m.node.Policy
 	c.LivenessProbe, c.StartupProbe = policy.Liveness, policy.Startup
 	switch {
+	case policy.NoReadiness:
 	case policy.Readiness != nil:
 		c.ReadinessProbe = policy.Readiness
 	case m.plan.Readiness != nil:

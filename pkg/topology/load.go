@@ -110,8 +110,25 @@ func parseFile(src *Source, text string, diags *diag.List) *File {
 		diags.Add(strictyaml.SyntaxError(CodeSyntax, src.Name, text, err))
 		return nil
 	}
+	d := f.decoder(diags)
+	root := d.Deref(doc.Content[0])
+	if root == nil || !f.decode(d, root) {
+		return nil
+	}
+	f.blocks = blocksOf(root)
+	var next yaml.Node
+	if err := dec.Decode(&next); err == nil {
+		diags.Warnf(CodeDocuments, d.Pos(&next), "put each topology in a separate file", "the file has a second YAML document, which containerlab does not read")
+	} else if !errors.Is(err, io.EOF) {
+		diags.Add(strictyaml.SyntaxError(CodeSyntax, src.Name, text, err))
+	}
+	return f
+}
+
+// decoder returns the decoder of the file.
+func (f *File) decoder(diags *diag.List) *strictyaml.Decoder {
 	d := &strictyaml.Decoder{
-		File: src.Name, Diags: diags, Top: "at the top of a topology file", AllKeys: "`c9s explain` lists all keys",
+		File: f.Path, Diags: diags, Top: "at the top of a topology file", AllKeys: "`c9s explain` lists all keys",
 		Codes: strictyaml.Codes{WrongType: CodeWrongType, UnknownKey: CodeUnknownField, DuplicateKey: CodeDuplicateKey, BadValue: CodeBadValue, TooLarge: CodeTooLarge},
 	}
 	d.Hint = func(key, path string) string {
@@ -129,21 +146,15 @@ func parseFile(src *Source, text string, diags *diag.List) *File {
 			f.Newer = append(f.Newer, Use{Field: field, Pos: d.Pos(n)})
 		}
 	}
-	root := d.Deref(doc.Content[0])
-	if root == nil {
-		return nil
-	}
+	return d
+}
+
+// decode reads the tree of the file. It reports whether that is a mapping.
+func (f *File) decode(d *strictyaml.Decoder, root *yaml.Node) bool {
 	if root.Kind != yaml.MappingNode {
 		d.Errorf(CodeWrongType, root, "start with \"name:\" and \"topology:\"", "a topology file must be a mapping, not %s", strictyaml.Describe(root))
-		return nil
+		return false
 	}
 	d.DecodeStruct(root, f, "", nil)
-	f.blocks = blocksOf(root)
-	var next yaml.Node
-	if err := dec.Decode(&next); err == nil {
-		diags.Warnf(CodeDocuments, d.Pos(&next), "put each topology in a separate file", "the file has a second YAML document, which containerlab does not read")
-	} else if !errors.Is(err, io.EOF) {
-		diags.Add(strictyaml.SyntaxError(CodeSyntax, src.Name, text, err))
-	}
-	return f
+	return true
 }

@@ -25,6 +25,9 @@ type Source struct {
 	// Dir is the folder of the file, "" where it has none (standard input, URL).
 	Dir  string
 	Data []byte
+	// Parts are the files of a lab that is written as clabernetes' documents. A topology
+	// file has none.
+	Parts []Part
 	// Reach is what the topology may read of this machine; nil for everything.
 	Reach *reach.Reach
 	// Branch and Hash are those of the repository that the topology was fetched from,
@@ -43,7 +46,7 @@ func (s *Source) Close() {
 }
 
 // Open finds a topology as containerlab does. ref is a file, a folder that holds
-// exactly one *.clab.yml or *.clab.yaml, "-" for stdin, an http(s) URL of a file,
+// exactly one *.clab.yml or *.clab.yaml, or documents of clabernetes, "-" for stdin, an http(s) URL of a file,
 // a Git repository (or a folder or file in it), or "" for the current folder.
 func Open(ctx context.Context, ref string, stdin io.Reader) (*Source, error) {
 	if ref == "" {
@@ -58,16 +61,18 @@ func Open(ctx context.Context, ref string, stdin io.Reader) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Source{Name: "<stdin>", Base: "stdin.clab.yml", Data: data, Reach: reach.Local(here)}, nil
+		return (&Source{Name: "<stdin>", Base: "stdin.clab.yml", Data: data, Reach: reach.Local(here)}).asDocuments(), nil
 	}
 	info, err := os.Stat(ref)
 	if err == nil {
 		if info.IsDir() {
-			if ref, err = onlyTopology(ref); err != nil {
-				return nil, err
-			}
+			return openFolder(ctx, ref)
 		}
-		return openFile(ctx, ref)
+		src, err := openFile(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		return src.asDocuments(), nil
 	}
 	if strings.HasPrefix(ref, "s3://") {
 		return nil, fmt.Errorf("%s: S3 is not supported; download the file and pass its path", ref)
@@ -84,7 +89,7 @@ func Open(ctx context.Context, ref string, stdin io.Reader) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Source{Name: fetch.Redact(ref), Base: path.Base(u.Path), Data: data, Reach: r}, nil
+		return (&Source{Name: fetch.Redact(ref), Base: path.Base(u.Path), Data: data, Reach: r}).asDocuments(), nil
 	}
 	return nil, fmt.Errorf("%s: %w; name a topology file, a folder with one, a URL or a Git repository", fetch.Redact(ref), UnwrapPath(err))
 }
@@ -190,6 +195,17 @@ func inRepo(clone string, repo fetch.Repo) (*Source, error) {
 				return nil, fmt.Errorf("%s: %w", where, UnwrapPath(err))
 			}
 			base, err := theTopology(entries, path.Join("/", repo.Path))
+			if errors.Is(err, errNoTopology) {
+				parts, derr := documentsAmong(entries, func(base string) ([]byte, error) {
+					return r.ReadFile(filepath.Join(name, base), fetch.MaxSize)
+				}, func(base string) string { return where + "/" + base })
+				if derr != nil {
+					return nil, fmt.Errorf("%s: %w", where, derr)
+				}
+				if parts != nil {
+					return &Source{Name: where, Base: filepath.Base(name), Dir: name, Parts: parts, Reach: r}, nil
+				}
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", where, err)
 			}
@@ -200,7 +216,7 @@ func inRepo(clone string, repo fetch.Repo) (*Source, error) {
 			return nil, fmt.Errorf("%s: reading %s: %w", where, filepath.Base(name), UnwrapPath(err))
 		}
 		base := filepath.Base(name)
-		return &Source{Name: where + "/" + base, Base: base, Dir: filepath.Dir(name), Data: data, Reach: r}, nil
+		return (&Source{Name: where + "/" + base, Base: base, Dir: filepath.Dir(name), Data: data, Reach: r}).asDocuments(), nil
 	}()
 	if err != nil {
 		r.Close()
@@ -208,15 +224,44 @@ func inRepo(clone string, repo fetch.Repo) (*Source, error) {
 	return src, err
 }
 
-// onlyTopology finds the one topology file of a folder.
-func onlyTopology(dir string) (string, error) {
+// openFolder opens the one topology file of a folder, or its documents.
+func openFolder(ctx context.Context, dir string) (*Source, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	base, err := theTopology(entries, dir)
-	return filepath.Join(dir, base), err
+	if errors.Is(err, errNoTopology) {
+		parts, derr := documentsAmong(entries, func(base string) ([]byte, error) {
+			src, err := openFile(ctx, filepath.Join(dir, base))
+			if err != nil {
+				return nil, err
+			}
+			return src.Data, nil
+		}, func(base string) string { return filepath.ToSlash(filepath.Join(dir, base)) })
+		if derr != nil {
+			return nil, derr
+		}
+		if parts != nil {
+			full, err := filepath.Abs(dir)
+			if err != nil {
+				return nil, err
+			}
+			return &Source{Name: filepath.ToSlash(filepath.Clean(dir)), Base: filepath.Base(full), Dir: full, Parts: parts, Reach: reach.Local(full)}, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	src, err := openFile(ctx, filepath.Join(dir, base))
+	if err != nil {
+		return nil, err
+	}
+	return src.asDocuments(), nil
 }
+
+// errNoTopology is the error for a folder without a topology file.
+var errNoTopology = errors.New("there is no *.clab.yml or *.clab.yaml")
 
 // theTopology is the one topology file among the entries of a folder.
 func theTopology(entries []fs.DirEntry, dir string) (string, error) {
@@ -229,7 +274,7 @@ func theTopology(entries []fs.DirEntry, dir string) (string, error) {
 	slices.Sort(found)
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no *.clab.yml or *.clab.yaml in %s; name the topology file", dir)
+		return "", fmt.Errorf("%w in %s; name the topology file", errNoTopology, dir)
 	case 1:
 		return found[0], nil
 	default:

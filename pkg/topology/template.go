@@ -87,7 +87,7 @@ func subTemplates(src *Source) []string {
 // IsTemplate reports whether the topology is executed as a Go template. The lines in
 // diagnostics are then those of the template's output, except errors of the
 // template itself.
-func (s *Source) IsTemplate() bool { return bytes.Contains(s.Data, []byte("{{")) }
+func (s *Source) IsTemplate() bool { return len(s.Parts) == 0 && bytes.Contains(s.Data, []byte("{{")) }
 
 // templateVars merges the variables files; nil means that there are none.
 func templateVars(src *Source, files []string) (map[string]any, error) {
