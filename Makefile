@@ -68,6 +68,10 @@ test-planner: ## Test planner/ where containerlab's module resolves
 		echo "planner/ is left out: containerlab's module does not resolve here"; \
 	fi
 
+.PHONY: test-browser
+test-browser: ## Look at the page of c9s graph in Chromium (apt-get install chromium-headless-shell)
+	cd test/browser && $(GO) vet ./... && $(GO) test -count=1 -timeout 10m ./...
+
 .PHONY: conform
 conform: build ## Compare the built-in planner with containerlab's hooks, kind by kind
 	@test -x bin/c9s-planner || { echo "bin/c9s-planner could not be built: containerlab's module does not resolve here"; exit 1; }

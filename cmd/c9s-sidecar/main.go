@@ -23,6 +23,7 @@ import (
 	"syscall"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/sidecar/capture"
 	"github.com/c9s-lab/c9s/sidecar/dial"
 	"github.com/c9s-lab/c9s/sidecar/execute"
 	"github.com/c9s-lab/c9s/sidecar/hold"
@@ -56,6 +57,8 @@ const usage = `Usage:
                                        print the interfaces of the node as JSON lines
   c9s-sidecar dial                     open connections to the node's addresses, as a stream on
                                        standard input and output requests
+  c9s-sidecar capture                  copy frames of the node's links, as a line on standard input
+                                       requests, to standard output
   c9s-sidecar status                   print the state of the Pod's network as JSON
   c9s-sidecar bridge NODE OBJECT       print fdb, link, vlan or mdb of a bridge node
   c9s-sidecar probe [--leave FILE]     test the features of the kernel and print them as JSON
@@ -121,6 +124,11 @@ func run(ctx context.Context, args []string) error {
 			return errUsage
 		}
 		return dial.Run(ctx, podnet.StateFolder(contract.StateDir))
+	case "capture":
+		if len(args) > 0 {
+			return errUsage
+		}
+		return capture.Run(ctx, podnet.StateFolder(contract.StateDir))
 	case "status":
 		s, err := podnet.Status(ctx)
 		if err != nil {

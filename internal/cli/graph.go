@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,22 +13,42 @@ import (
 	"github.com/c9s-lab/c9s/pkg/pipeline"
 )
 
+// graphFormats are the formats of graph.
+var graphFormats = slices.Sorted(maps.Keys(graph.Formats))
+
+// liveGraph draws a running lab, if the flags ask for one. draw is nil for a page that is
+// served.
+type liveGraph func(ctx context.Context, args []string, draw graph.Writer) (asked bool, err error)
+
 func newGraph(world IO) *cobra.Command {
 	f := &topoFlags{}
 	var output string
+	var live liveGraph
 	cmd := &cobra.Command{
-		Use:   "graph [TOPO]",
-		Short: "Draw a topology",
-		Long: `Graph draws the nodes and links as Mermaid or Graphviz text, or as a self-contained HTML
-page. It places nodes by the label graph-level, by their group or position (superspine,
-spine, leaf, host), or by their distance from the edge.`,
-		Example:           "  c9s graph topo.clab.yml -o html > lab.html\n  c9s graph topo.clab.yml | pbcopy",
+		Use:   "graph [TOPO|LAB]",
+		Short: "Draw a topology, or a running lab",
+		Long: `Graph draws the nodes and links as Mermaid or Graphviz text, as a self-contained HTML
+page, as a picture (svg), for draw.io, or as JSON. It places nodes by the label graph-level,
+by their group or position (superspine, spine, leaf, host), or by their distance from the
+edge. With --live, it draws the running lab with the states of its nodes and links: without
+--output, on a page that stays current and is served at a loopback address until you press
+Ctrl-C; with --output, as it is now.`,
+		Example: `  c9s graph topo.clab.yml -o html > lab.html
+  c9s graph topo.clab.yml | pbcopy
+  c9s graph topo.clab.yml -o drawio > lab.drawio`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			draw, ok := graph.Formats[output]
 			if !ok {
-				return fmt.Errorf("--output %q: use mermaid, dot or html", output)
+				return fmt.Errorf("--output %q: use one of %s", output, strings.Join(graphFormats, ", "))
+			}
+			running := draw
+			if !cmd.Flags().Changed("output") {
+				running = nil
+			}
+			if asked, err := live(cmd.Context(), args, running); asked {
+				return err
 			}
 			ref, err := f.ref(args)
 			if err != nil {
@@ -35,8 +58,9 @@ spine, leaf, host), or by their distance from the edge.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "mermaid", "mermaid, dot or html")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"mermaid", "dot", "html"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVarP(&output, "output", "o", "mermaid", strings.Join(graphFormats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(graphFormats, cobra.ShellCompDirectiveNoFileComp))
+	live = addLiveGraph(cmd, world, f)
 	return cmd
 }
 

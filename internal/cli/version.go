@@ -76,3 +76,10 @@ func printJSON(w interface{ Write([]byte) (int, error) }, v any) error {
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
+
+// printJSONLine prints a value as one line of JSON.
+func printJSONLine(w interface{ Write([]byte) (int, error) }, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

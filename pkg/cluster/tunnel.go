@@ -25,6 +25,17 @@ const usageCode = 2
 // Tunnel runs the far end of a tunnel in the present Pod of a Deployment, until the streams or
 // ctx end. The error wraps access.ErrAway if the Pod's sidecar is not running.
 func (c *Client) Tunnel(ctx context.Context, namespace, deployment string, in io.Reader, out, errs io.Writer) error {
+	return c.sidecar(ctx, namespace, deployment, "dial", in, out, errs)
+}
+
+// Capture runs a capture in the present Pod of a Deployment, until the streams or ctx end. The
+// error wraps access.ErrAway if the Pod's sidecar is not running.
+func (c *Client) Capture(ctx context.Context, namespace, deployment string, in io.Reader, out, errs io.Writer) error {
+	return c.sidecar(ctx, namespace, deployment, "capture", in, out, errs)
+}
+
+// sidecar runs a command of the sidecar's program in the present Pod of a Deployment.
+func (c *Client) sidecar(ctx context.Context, namespace, deployment, command string, in io.Reader, out, errs io.Writer) error {
 	pod, err := c.Pod(ctx, namespace, deployment)
 	if err != nil {
 		return err
@@ -33,7 +44,7 @@ func (c *Client) Tunnel(ctx context.Context, namespace, deployment string, in io
 		return fmt.Errorf("the sidecar of Pod %s %w", pod.Name, access.ErrAway)
 	}
 	executor, err := c.bulkExecutor(namespace, pod.Name, "exec", &corev1.PodExecOptions{
-		Container: contract.WireContainer, Command: []string{contract.SidecarProgram, "dial"}, Stdin: true, Stdout: true, Stderr: true,
+		Container: contract.WireContainer, Command: []string{contract.SidecarProgram, command}, Stdin: true, Stdout: true, Stderr: true,
 	})
 	if err != nil {
 		return err
@@ -46,7 +57,7 @@ func (c *Client) Tunnel(ctx context.Context, namespace, deployment string, in io
 	case apierrors.IsForbidden(err), strings.Contains(err.Error(), "is forbidden: User"):
 		return fmt.Errorf("you lack the right to create pods/exec in namespace %s, by which c9s reaches the nodes (docs/reference/rights.md)", namespace)
 	case errors.As(err, &exit) && exit.Code == usageCode:
-		return fmt.Errorf("the sidecar of Pod %s is of an older c9s and has no dialler: deploy the lab again", pod.Name)
+		return fmt.Errorf("the sidecar of Pod %s is of an older c9s and has no %q: deploy the lab again", pod.Name, command)
 	case apierrors.IsNotFound(err), strings.Contains(err.Error(), "container not found"):
 		return fmt.Errorf("the sidecar of Pod %s %w", pod.Name, access.ErrAway)
 	}

@@ -1,4 +1,4 @@
-// Package graph draws a lab: as Mermaid, as Graphviz, or as an HTML page of its own.
+// Package graph draws a lab: as text for other programs, as a picture, or as an HTML page.
 package graph
 
 import (
@@ -7,75 +7,149 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
+// Version names the shape of Graph in JSON.
+const Version = "c9s.dev/graph/v1"
+
 // Graph is a lab as it is drawn.
 type Graph struct {
-	Name  string
-	Nodes []Node
-	Edges []Edge
+	Version   string `json:"version"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+	// State is that of a running lab in one word, "" for a topology that is only drawn.
+	State string `json:"state,omitempty"`
+	// Time is when the state was read.
+	Time  time.Time `json:"time,omitzero"`
+	Nodes []Node    `json:"nodes"`
+	Edges []Edge    `json:"links"`
 	// Levels are indexes of Nodes, from the top row down.
-	Levels [][]int
+	Levels [][]int `json:"levels"`
+	// Groups are the nodes of one role, from the top down. A page folds those of large labs.
+	Groups []Group `json:"groups"`
 }
 
 // Node is one box. Outside nodes stand for what is beyond the lab (the worker,
 // the management network, a tunnel's far end).
 type Node struct {
-	ID, Name, Kind, Type, Group, Image, Mgmt string
-	Outside                                  bool
-	level                                    int
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Kind    string `json:"kind,omitempty"`
+	Type    string `json:"type,omitempty"`
+	Group   string `json:"group,omitempty"`
+	Image   string `json:"image,omitempty"`
+	Mgmt    string `json:"management,omitempty"`
+	Outside bool   `json:"outside,omitempty"`
+	// Live is the state of the node in a running lab, nil for none.
+	Live  *NodeState `json:"live,omitempty"`
+	level int
 }
 
 // Edge is one link between two boxes, with the interface names at its ends.
 type Edge struct {
-	From, To     int
-	FromIf, ToIf string
-	Type         lab.LinkType
+	From   int          `json:"from"`
+	To     int          `json:"to"`
+	FromIf string       `json:"fromInterface"`
+	ToIf   string       `json:"toInterface,omitempty"`
+	Type   lab.LinkType `json:"type"`
+	// Live is the state of the link in a running lab, nil for none.
+	Live *LinkState `json:"live,omitempty"`
 }
 
 // Writer writes a graph in one format.
 type Writer func(io.Writer, *Graph) error
 
 // Formats are the writers by name.
-var Formats = map[string]Writer{"mermaid": Mermaid, "dot": Dot, "html": HTML}
+var Formats = map[string]Writer{"mermaid": Mermaid, "dot": Dot, "html": HTML, "svg": SVG, "drawio": Drawio, "json": JSON}
 
-// New writes a lab.
+// New returns the graph of a topology.
 func New(l *lab.Lab) *Graph {
-	g := &Graph{Name: l.Name}
-	index := map[string]int{}
+	d := Draft{Name: l.Name}
 	for _, n := range l.Nodes {
-		index[n.Name] = len(g.Nodes)
-		node := Node{ID: n.ID, Name: n.Name, Kind: n.Kind, Type: n.Type, Group: n.Group, Image: n.Image, level: levelOf(n)}
+		node := Node{ID: n.ID, Name: n.Name, Kind: n.Kind, Type: n.Type, Group: n.Group, Image: n.Image, level: levelOf(n.Labels, n.Position, n.Group, n.Name)}
 		if n.MgmtIPv4.IsValid() {
 			node.Mgmt = n.MgmtIPv4.String()
 		} else if n.MgmtIPv6.IsValid() {
 			node.Mgmt = n.MgmtIPv6.String()
 		}
-		g.Nodes = append(g.Nodes, node)
+		d.add(node)
 	}
-	outside := map[string]int{}
 	for _, link := range l.Links {
-		e := Edge{Type: link.Type, From: index[link.Endpoints[0].Node], FromIf: link.Endpoints[0].Written()}
+		a := link.Endpoints[0]
 		if len(link.Endpoints) == 2 {
-			e.To, e.ToIf = index[link.Endpoints[1].Node], link.Endpoints[1].Written()
-		} else {
-			name, far := beyond(link)
-			if name == "" {
-				continue // a dummy leads nowhere
-			}
-			i, ok := outside[name]
-			if !ok {
-				i = len(g.Nodes)
-				outside[name] = i
-				g.Nodes = append(g.Nodes, Node{ID: "outside-" + strconv.Itoa(len(outside)), Name: name, Outside: true, level: unknown})
-			}
-			e.To, e.ToIf = i, far
+			b := link.Endpoints[1]
+			d.Link(End{a.Node, a.Written()}, End{b.Node, b.Written()}, link.Type, nil)
+		} else if name, far := beyond(link); name != "" { // a dummy leads nowhere
+			d.LinkOutside(End{a.Node, a.Written()}, name, far, link.Type, nil)
 		}
-		g.Edges = append(g.Edges, e)
+	}
+	return d.Graph()
+}
+
+// Draft collects the nodes and links of a graph.
+type Draft struct {
+	Name, Namespace, State string
+	Time                   time.Time
+	nodes                  []Node
+	edges                  []Edge
+	index, outside         map[string]int
+}
+
+// End is an interface of a node.
+type End struct{ Node, Interface string }
+
+// Node adds a node with the labels of the topology, which may place it.
+func (d *Draft) Node(n Node, labels map[string]string) {
+	n.level = levelOf(labels, "", n.Group, n.Name)
+	d.add(n)
+}
+
+func (d *Draft) add(n Node) {
+	if d.index == nil {
+		d.index, d.outside = map[string]int{}, map[string]int{}
+	}
+	d.index[n.Name] = len(d.nodes)
+	d.nodes = append(d.nodes, n)
+}
+
+// Link adds a link between two nodes. One of nodes that are not there is left out.
+func (d *Draft) Link(a, b End, t lab.LinkType, live *LinkState) {
+	from, ok := d.index[a.Node]
+	to, both := d.index[b.Node]
+	if ok && both {
+		d.edges = append(d.edges, Edge{From: from, To: to, FromIf: a.Interface, ToIf: b.Interface, Type: t, Live: live})
+	}
+}
+
+// LinkOutside adds a link that leads out of the lab.
+func (d *Draft) LinkOutside(a End, name, far string, t lab.LinkType, live *LinkState) {
+	from, ok := d.index[a.Node]
+	if !ok {
+		return
+	}
+	to, ok := d.outside[name]
+	if !ok {
+		to = len(d.nodes)
+		d.outside[name] = to
+		d.nodes = append(d.nodes, Node{ID: "outside-" + strconv.Itoa(len(d.outside)), Name: name, Outside: true, level: unknown})
+	}
+	d.edges = append(d.edges, Edge{From: from, To: to, FromIf: a.Interface, ToIf: far, Type: t, Live: live})
+}
+
+// Graph arranges what was added.
+func (d *Draft) Graph() *Graph {
+	g := &Graph{Version: Version, Name: d.Name, Namespace: d.Namespace, State: d.State, Time: d.Time, Nodes: d.nodes, Edges: d.edges, Levels: [][]int{}, Groups: []Group{}}
+	if g.Nodes == nil {
+		g.Nodes = []Node{}
+	}
+	if g.Edges == nil {
+		g.Edges = []Edge{}
 	}
 	g.arrange()
+	g.group()
 	return g
 }
 
@@ -110,11 +184,11 @@ var roles = []struct {
 
 // levelOf is the row that a node's label, position, group or name gives it.
 // containerlab's label graph-level wins.
-func levelOf(n *lab.Node) int {
-	if v, err := strconv.Atoi(n.Labels["graph-level"]); err == nil && v >= 0 && v < 100 {
+func levelOf(labels map[string]string, position, group, name string) int {
+	if v, err := strconv.Atoi(labels["graph-level"]); err == nil && v >= 0 && v < 100 {
 		return v
 	}
-	for _, text := range []string{n.Position, n.Group} {
+	for _, text := range []string{position, group} {
 		if text == "" {
 			continue
 		}
@@ -122,8 +196,11 @@ func levelOf(n *lab.Node) int {
 			return row
 		}
 	}
-	return roleRow(strings.TrimRight(n.Name, "0123456789-_"))
+	return roleRow(stem(name))
 }
+
+// stem is a name without the number at its end.
+func stem(name string) string { return strings.TrimRight(name, "0123456789-_.") }
 
 func roleRow(text string) int {
 	text = strings.ToLower(text)

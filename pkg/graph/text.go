@@ -22,13 +22,33 @@ func Mermaid(w io.Writer, g *Graph) error {
 			case n.Kind == "bridge" || n.Kind == "ovs-bridge":
 				left, right = "{{", "}}"
 			}
-			fmt.Fprintf(b, "  n%d%s\"%s\"%s\n", i, left, label(n), right)
+			fmt.Fprintf(b, "  n%d%s\"%s\"%s%s\n", i, left, label(n), right, mermaidClass(n))
 		}
 	}
 	for _, e := range g.Edges {
-		fmt.Fprintf(b, "  n%d ---|\"%s\"| n%d\n", e.From, mermaidText(ends(e)), e.To)
+		line := "---"
+		if e.Live.tone() == toneBad {
+			line = "-.-"
+		}
+		fmt.Fprintf(b, "  n%d %s|\"%s\"| n%d\n", e.From, line, mermaidText(ends(e)), e.To)
+	}
+	if g.live() {
+		for _, t := range tones {
+			fmt.Fprintf(b, "  classDef %s fill:%s,stroke:%s,color:#222222\n", t.name, t.fill, t.stroke)
+		}
+		for i, e := range g.Edges {
+			fmt.Fprintf(b, "  linkStyle %d stroke:%s\n", i, tones[e.Live.tone()].stroke)
+		}
 	}
 	return b.Flush()
+}
+
+// mermaidClass gives a node the colours of its state.
+func mermaidClass(n Node) string {
+	if n.Live == nil {
+		return ""
+	}
+	return ":::" + tones[n.Live.tone()].name
 }
 
 // mermaidTitle is a YAML text, in quotes where it might be something else.
@@ -44,7 +64,15 @@ func label(n Node) string {
 	if n.Kind == "" {
 		return mermaidText(n.Name)
 	}
-	return mermaidText(n.Name) + "<br/>" + mermaidText(n.Kind)
+	return mermaidText(n.Name) + "<br/>" + mermaidText(n.Kind) + stateText(n, "<br/>")
+}
+
+// stateText is the state of a node after a separator, "" where it has none.
+func stateText(n Node, separator string) string {
+	if n.Live == nil {
+		return ""
+	}
+	return separator + n.Live.State
 }
 
 func ends(e Edge) string {
@@ -69,19 +97,30 @@ func Dot(w io.Writer, g *Graph) error {
 		for _, i := range row {
 			n := g.Nodes[i]
 			attrs := ""
-			if n.Outside {
+			switch t := tones[n.Live.tone()]; {
+			case n.Outside:
 				attrs = ", style=dashed"
+			case n.Live != nil:
+				attrs = fmt.Sprintf(", style=\"rounded,filled\", fillcolor=%q, color=%q", t.fill, t.stroke)
 			}
 			text := n.Name
 			if n.Kind != "" {
 				text += "\n" + n.Kind
 			}
+			text += stateText(n, "\n")
 			fmt.Fprintf(b, "    n%d [label=%s%s];\n", i, dotText(text), attrs)
 		}
 		b.WriteString("  }\n")
 	}
 	for _, e := range g.Edges {
-		fmt.Fprintf(b, "  n%d -- n%d [taillabel=%s, headlabel=%s];\n", e.From, e.To, dotText(e.FromIf), dotText(e.ToIf))
+		attrs := ""
+		if e.Live != nil {
+			attrs = fmt.Sprintf(", color=%q", tones[e.Live.tone()].stroke)
+			if e.Live.tone() == toneBad {
+				attrs += ", style=dashed"
+			}
+		}
+		fmt.Fprintf(b, "  n%d -- n%d [taillabel=%s, headlabel=%s%s];\n", e.From, e.To, dotText(e.FromIf), dotText(e.ToIf), attrs)
 	}
 	b.WriteString("}\n")
 	return b.Flush()

@@ -37,6 +37,7 @@ const (
 	Shim     = "shim" // docker's exec, logs, cp, ps and inspect
 	Save     = "save"
 	Link     = "link"
+	Capture  = "capture"
 	SSH      = "ssh"     // and all others that connect to nodes: dial, forward, proxy, ...
 	Console  = "console" // of a node that is no virtual machine
 	Logs     = "logs"
@@ -45,7 +46,7 @@ const (
 )
 
 // Commands are all commands that need rights, in the order of the documentation.
-var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, SSH, Console, Logs, Restart, Destroy}
+var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, Capture, SSH, Console, Logs, Restart, Destroy}
 
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
@@ -108,7 +109,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Deploy, pods, "", "list", "watch")
 	add(Deploy, deployments, "", "list", "watch")
 	add(Redeploy, pods, "", "deletecollection")
-	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, SSH, Console, Logs, Restart} { // they find the lab and its nodes
+	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, Capture, SSH, Console, Logs, Restart} { // they find the lab and its nodes
 		add(command, configMaps, "", "list")
 		add(command, deployments, "", "list")
 		add(command, pods, "", "list")
@@ -133,6 +134,8 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Save, pods, "exec", "create")
 	add(Link, configMaps, "", "get", "update")
 	add(Link, pods, "status", "patch")
+	add(Capture, configMaps, "", "get")
+	add(Capture, pods, "exec", "create")
 	add(SSH, configMaps, "", "get")
 	add(SSH, pods, "exec", "create")
 	add(Console, pods, "attach", "create")

@@ -44,8 +44,11 @@ type Link struct {
 	RTT      float64 `json:"rttMs,omitempty"`
 	// Drops counts the frames that either end could not carry, without those that an
 	// impairment dropped.
-	Drops   uint64 `json:"drops"`
-	TxBytes uint64 `json:"txBytes"` // from A to B
+	Drops uint64 `json:"drops"`
+	// Loss is the share of lost heartbeats, in percent, of the end that lost more.
+	Loss float64 `json:"lossPercent,omitempty"`
+	// TxBytes is what A sends, RxBytes what A receives.
+	TxBytes uint64 `json:"txBytes"`
 	RxBytes uint64 `json:"rxBytes"`
 }
 
@@ -199,9 +202,16 @@ func (l *Link) measure(ends []sighting) {
 		l.Datapath = "kernel"
 	}
 	for i, s := range ends {
+		if c := s.in.Counters; i == 0 && c != nil {
+			l.TxBytes, l.RxBytes = c.TxBytes, c.RxBytes
+			if !l.startsAt(s) {
+				l.TxBytes, l.RxBytes = c.RxBytes, c.TxBytes
+			}
+		}
 		if s.wire == nil {
 			continue
 		}
+		l.Loss = max(l.Loss, s.wire.Loss*100)
 		for reason, n := range s.wire.Drops {
 			if !strings.Contains(reason, "impair") {
 				l.Drops += n
@@ -210,13 +220,18 @@ func (l *Link) measure(ends []sighting) {
 		first := i == 0
 		if first {
 			l.Datapath, l.RTT = s.wire.Datapath, s.wire.RTT
+		}
+		if first && s.in.Counters == nil { // of an older sidecar
 			l.TxBytes, l.RxBytes = s.wire.TxBytes, s.wire.RxBytes
-			if s.in.Node != l.A.Node || s.in.Name != l.A.Interface {
+			if !l.startsAt(s) {
 				l.TxBytes, l.RxBytes = s.wire.RxBytes, s.wire.TxBytes
 			}
 		}
 	}
 }
+
+// startsAt reports whether an end is the link's first.
+func (l *Link) startsAt(s sighting) bool { return s.in.Node == l.A.Node && s.in.Name == l.A.Interface }
 
 // judge returns the state of a link, the reason, and the age in seconds of the answers it
 // follows from. If one end has a current answer, a stale one of the other end is ignored:

@@ -21,6 +21,25 @@ type Status struct {
 	// Dropped counts datagrams by reason.
 	Dropped map[string]uint64 `json:"dropped,omitempty"`
 	Wires   []WireStatus      `json:"wires"`
+	// Clock relates the clocks of workers.
+	Clock *Clock `json:"clock,omitempty"`
+}
+
+// Clock is the clock that heartbeats have the time of.
+type Clock struct {
+	// Base is when it began by the worker's clock, in nanoseconds since 1970.
+	Base  int64       `json:"base"`
+	Peers []PeerClock `json:"peers,omitempty"`
+}
+
+// PeerClock compares the clock of a peer with this end's.
+type PeerClock struct {
+	Pod   string `json:"pod"`
+	Epoch uint64 `json:"epoch"`
+	// Ahead is how far the peer's clock is ahead, in nanoseconds, and Error how wrong that may
+	// be.
+	Ahead int64 `json:"ahead"`
+	Error int64 `json:"error"`
 }
 
 // WireStatus is the state of one wire.

@@ -34,7 +34,20 @@ func (f *Fabric) Status() Status {
 		s.Wires = append(s.Wires, f.wireStatus(w))
 	}
 	slices.SortFunc(s.Wires, func(a, b WireStatus) int { return cmp.Compare(a.ID, b.ID) })
+	s.Clock = f.clock()
 	return s
+}
+
+// clock compares the clocks of the peers that share wires with this Pod.
+func (f *Fabric) clock() *Clock {
+	c := &Clock{Base: time.Now().UnixNano() - int64(f.now())}
+	for name, p := range f.eng.Peers {
+		if p.Cur != nil && len(p.Wires) > 0 && p.Cur.AheadError > 0 {
+			c.Peers = append(c.Peers, PeerClock{Pod: name, Epoch: p.Cur.Epoch, Ahead: int64(p.Cur.Ahead), Error: int64(p.Cur.AheadError)})
+		}
+	}
+	slices.SortFunc(c.Peers, func(a, b PeerClock) int { return cmp.Compare(a.Pod, b.Pod) })
+	return c
 }
 
 // kept reports whether an earlier process left the device with a carrier, and this one has

@@ -126,6 +126,16 @@ type Interface struct {
 	MTU     int    `json:"mtu,omitempty"`
 	Leg     string `json:"leg,omitempty"`
 	Error   string `json:"error,omitempty"`
+	// Counters are the kernel's, nil where there is no interface to read them from.
+	Counters *Counters `json:"counters,omitempty"`
+}
+
+// Counters count the frames of an interface, as its device sees them: Tx is what it sends.
+type Counters struct {
+	RxFrames uint64 `json:"rxFrames"`
+	RxBytes  uint64 `json:"rxBytes"`
+	TxFrames uint64 `json:"txFrames"`
+	TxBytes  uint64 `json:"txBytes"`
 }
 
 // The states of an interface.

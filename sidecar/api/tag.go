@@ -11,7 +11,7 @@ import (
 // Still is a status without what changes all the time: a lab that carries traffic is
 // not news.
 func (s Status) Still() Status {
-	s.Fabric.Dropped, s.LastErrorAt = nil, time.Time{}
+	s.Fabric.Dropped, s.Fabric.Clock, s.LastErrorAt = nil, nil, time.Time{}
 	if s.Mgmt != nil {
 		m := *s.Mgmt
 		m.Peers = slices.Clone(m.Peers)
@@ -19,6 +19,10 @@ func (s Status) Still() Status {
 			m.Peers[i].RTT = 0
 		}
 		s.Mgmt = &m
+	}
+	s.Interfaces = slices.Clone(s.Interfaces)
+	for i := range s.Interfaces {
+		s.Interfaces[i].Counters = nil
 	}
 	s.Fabric.Wires = slices.Clone(s.Fabric.Wires)
 	for i := range s.Fabric.Wires {

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/tunnel"
 	"github.com/c9s-lab/c9s/sidecar/nspace"
+	"github.com/c9s-lab/c9s/sidecar/seat"
 )
 
 // limits are those of one tunnel.
@@ -122,18 +122,11 @@ func Serve(ctx context.Context, stream io.ReadWriteCloser, d *Dialer, dir string
 	return tunnel.Serve(ctx, stream, d.Dial, limits)
 }
 
-// takeSeat locks one of the files that limit the tunnels of a Pod. The lock ends with the
-// process.
+// takeSeat takes a seat for a tunnel.
 func takeSeat(dir string) (free func(), err error) {
-	for i := range Tunnels {
-		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("tunnel-%d.lock", i)), os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-			return func() { f.Close() }, nil
-		}
-		f.Close()
+	free, err = seat.Take(dir, "tunnel", Tunnels)
+	if errors.Is(err, seat.ErrTaken) {
+		err = fmt.Errorf("there are %d tunnels to this Pod, which is the limit: end some of them, or use one 'c9s proxy' for many connections", Tunnels)
 	}
-	return nil, fmt.Errorf("there are %d tunnels to this Pod, which is the limit: end some of them, or use one 'c9s proxy' for many connections", Tunnels)
+	return free, err
 }

@@ -174,6 +174,7 @@ func (s *sidecar) status() api.Status {
 		st.Interfaces = append(st.Interfaces, madeInterface(i))
 	}
 	nameFarEnds(st.Interfaces, v.doc.Interfaces)
+	s.count(st.Interfaces)
 	st.Fabric.Wires = keptWires(st.Fabric.Wires, st.Interfaces)
 	return st
 }

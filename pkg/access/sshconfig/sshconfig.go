@@ -30,13 +30,13 @@ func nullFile() string {
 func Command(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = strings.ReplaceAll(quote(w), "%", "%%")
+		quoted[i] = strings.ReplaceAll(Quote(w), "%", "%%")
 	}
 	return strings.Join(quoted, " ")
 }
 
-// quote leaves plain words as they are.
-func quote(word string) string {
+// Quote returns a word as a shell reads it. Plain words stay as they are.
+func Quote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@=,+%", r)
 	}

@@ -25,7 +25,8 @@ const (
 	// batchBytes is how much one call should return: more does not stay in the
 	// processor's cache until it is sent.
 	batchBytes = 256 << 10
-	controlLen = 64
+	// controlLen holds the auxiliary data of a packet socket and a timestamp.
+	controlLen = 96
 )
 
 // RawAddr is a socket address of the underlay, IPv4 mapped into IPv6.

@@ -44,6 +44,11 @@ type Session struct {
 	echo   uint64 // sent of the peer's last heartbeat
 	echoAt time.Duration
 	RTT    time.Duration
+	// Ahead is how far the peer's clock is ahead of the engine's, by the heartbeat with the
+	// shortest round trip of late. It is wrong by AheadError at most, which is 0 before the
+	// first.
+	Ahead, AheadError time.Duration
+	aheadAt           time.Duration
 	// loss is estimated over a window: what was sent and what had arrived of it
 	// when the window began.
 	lossFrom struct{ beats, received uint64 }
@@ -66,6 +71,18 @@ func (s *Session) IPHeader() int {
 	return 40
 }
 
+// aheadFor is how long a comparison of clocks counts: they drift.
+const aheadFor = 20 * time.Second
+
+// compare compares the peer's clock with the engine's: the peer sent the heartbeat some time
+// within the round trip.
+func (s *Session) compare(h *heartbeat, rtt, now time.Duration) {
+	wrong := rtt/2 + time.Microsecond // the echo's delay is in whole microseconds
+	if s.AheadError == 0 || wrong <= s.AheadError || now-s.aheadAt > aheadFor {
+		s.Ahead, s.AheadError, s.aheadAt = time.Duration(h.sent)+rtt/2-now, wrong, now
+	}
+}
+
 // lossWindow is how many heartbeats the loss figure looks back.
 const lossWindow = 50
 
@@ -81,6 +98,7 @@ func (s *Session) heartbeat(h *heartbeat, now time.Duration) {
 			} else {
 				s.RTT += (rtt - s.RTT) / 8
 			}
+			s.compare(h, rtt, now)
 		}
 	}
 	sent, got := s.beats-s.lossFrom.beats, uint64(h.received)-s.lossFrom.received
