@@ -366,6 +366,7 @@
     putLabels(at ? lines.filter(l => lit.has(l)) : lines);
   }
   function hover(at) {
+    if (at && at.type === "fold") at = null; // it has no links
     if (chosen.hover === at) return;
     chosen.hover = at;
     mark();
