@@ -25,17 +25,17 @@ const usageCode = 2
 // Tunnel runs the far end of a tunnel in the present Pod of a Deployment, until the streams or
 // ctx end. The error wraps access.ErrAway if the Pod's sidecar is not running.
 func (c *Client) Tunnel(ctx context.Context, namespace, deployment string, in io.Reader, out, errs io.Writer) error {
-	return c.sidecar(ctx, namespace, deployment, "dial", in, out, errs)
+	return c.stream(ctx, namespace, deployment, "dial", in, out, errs)
 }
 
 // Capture runs a capture in the present Pod of a Deployment, until the streams or ctx end. The
 // error wraps access.ErrAway if the Pod's sidecar is not running.
 func (c *Client) Capture(ctx context.Context, namespace, deployment string, in io.Reader, out, errs io.Writer) error {
-	return c.sidecar(ctx, namespace, deployment, "capture", in, out, errs)
+	return c.stream(ctx, namespace, deployment, "capture", in, out, errs)
 }
 
-// sidecar runs a command of the sidecar's program in the present Pod of a Deployment.
-func (c *Client) sidecar(ctx context.Context, namespace, deployment, command string, in io.Reader, out, errs io.Writer) error {
+// stream runs a command of the sidecar's program in the present Pod of a Deployment.
+func (c *Client) stream(ctx context.Context, namespace, deployment, command string, in io.Reader, out, errs io.Writer) error {
 	pod, err := c.Pod(ctx, namespace, deployment)
 	if err != nil {
 		return err

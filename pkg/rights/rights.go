@@ -30,7 +30,7 @@ var Resources = map[string]schema.GroupVersionResource{
 const (
 	Deploy   = "deploy"
 	Redeploy = "redeploy" // deploy of a lab that exists: it prunes and restarts
-	Status   = "status"   // and labs, inspect, graph
+	Status   = "status"   // and labs, inspect, graph, top
 	Exec     = "exec"     // and shell, cp
 	Inspect  = "inspect"  // interfaces, and --details
 	Events   = "events"
