@@ -39,8 +39,8 @@ type Dialer struct {
 }
 
 // New returns a dialler. Sockets to the management addresses are made in own, the sidecar's
-// network namespace, and come to the device by eth0 as those of others do. So a device that
-// moved eth0 to a VRF or to a namespace is reached. All others are made in device. mgmt is nil
+// network namespace, and come to the device by eth0 as those of others do, unless a shortcut
+// is there. So a device that moved eth0 to a VRF or to a namespace is reached. All others are made in device. mgmt is nil
 // for a Pod without a management interface.
 func New(device, own *nspace.Namespace, mgmt *contract.Mgmt) (*Dialer, error) {
 	routes, err := netlink.NewHandleAt(netns.NsHandle(device.FD()), unix.NETLINK_ROUTE)
@@ -58,6 +58,9 @@ func (d *Dialer) Dial(ctx context.Context, t tunnel.Target) (net.Conn, error) {
 	space, source, to, err := d.way(t.Addr)
 	if err != nil {
 		return nil, err
+	}
+	if conn := d.shortcut(ctx, t, space, to); conn != nil {
+		return conn, nil
 	}
 	conn, err := connect(ctx, space, t.Network, source, netip.AddrPortFrom(to, t.Port))
 	if err != nil {
@@ -85,6 +88,26 @@ func (d *Dialer) way(a netip.Addr) (space *nspace.Namespace, source, to netip.Ad
 		return nil, source, to, &tunnel.DialError{Reason: tunnel.Denied, Text: fmt.Sprintf("%s is no address of the node", a)}
 	}
 	return d.device, source, a, nil
+}
+
+// shortTime is how long the device's own loopback may take to connect.
+const shortTime = 200 * time.Millisecond
+
+// shortcut connects to the management address within the device's namespace, where the kernel
+// uses loopback: eth0 costs a device several times as much for each byte, since the network
+// between it and the sidecar translates addresses and has no offloads. It returns nil where
+// the address is not there (the device moved eth0), or nothing takes the connection.
+func (d *Dialer) shortcut(ctx context.Context, t tunnel.Target, space *nspace.Namespace, to netip.Addr) net.Conn {
+	if t.Network != tunnel.TCP || space != d.own || !d.local(to) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, shortTime)
+	defer cancel()
+	conn, err := connect(ctx, d.device, t.Network, netip.Addr{}, netip.AddrPortFrom(to, t.Port))
+	if err != nil {
+		return nil
+	}
+	return conn
 }
 
 // local reports whether an address is one of the device's namespace.

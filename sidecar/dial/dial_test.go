@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -180,6 +181,37 @@ func TestDial(t *testing.T) {
 	}
 	if _, err := p.ask("", 23); !errors.As(err, &e) || e.Reason != tunnel.Refused {
 		t.Errorf("a port that nobody listens on: %v", err)
+	}
+}
+
+// Where the management address is the device's own, connections do not pass eth0. Programs that
+// listen on eth0 alone are reached too.
+func TestShortcut(t *testing.T) {
+	p := newPod(t)
+	for _, device := range []string{"", "eth0"} {
+		listen := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+			if device == "" {
+				return nil
+			}
+			return errors.Join(raw.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), device) }), err)
+		}}
+		var l net.Listener
+		p.must(p.device.Do(func() (err error) {
+			l, err = listen.Listen(t.Context(), "tcp", "0.0.0.0:22")
+			return err
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		c, err := p.dialer.Dial(ctx, tunnel.Target{Network: tunnel.TCP, Port: 22})
+		cancel()
+		p.must(err)
+		far, err := l.Accept()
+		p.must(err)
+		if got := far.RemoteAddr().(*net.TCPAddr).IP.String(); got != node4 {
+			t.Errorf("to a listener on %q, a connection comes from %s, not from the device itself", device, got)
+		}
+		c.Close()
+		far.Close()
+		l.Close()
 	}
 }
 

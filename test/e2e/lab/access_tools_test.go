@@ -228,8 +228,8 @@ func compact(text string) string {
 // followedEvents reads events while an interface goes down and a container ends.
 func (l *lab) followedEvents(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	cmd := l.command(ctx, "events", "-n", l.ns, "-o", "json", "--initial-state", "--interface-stats")
+	defer cancel()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,10 @@ func (l *lab) followedEvents(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cmd.Wait() }()
+	defer func() {
+		cancel()
+		_ = cmd.Wait()
+	}()
 	type event struct {
 		Type       string
 		Action     string
