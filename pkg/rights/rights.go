@@ -42,11 +42,12 @@ const (
 	Console  = "console" // of a node that is no virtual machine
 	Logs     = "logs"
 	Restart  = "restart" // and stop, start
+	Support  = "support"
 	Destroy  = "destroy"
 )
 
 // Commands are all commands that need rights, in the order of the documentation.
-var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, Capture, SSH, Console, Logs, Restart, Destroy}
+var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, Capture, SSH, Console, Logs, Restart, Support, Destroy}
 
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
@@ -109,7 +110,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Deploy, pods, "", "list", "watch")
 	add(Deploy, deployments, "", "list", "watch")
 	add(Redeploy, pods, "", "deletecollection")
-	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, Capture, SSH, Console, Logs, Restart} { // they find the lab and its nodes
+	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, Capture, SSH, Console, Logs, Restart, Support} { // they find the lab and its nodes
 		add(command, configMaps, "", "list")
 		add(command, deployments, "", "list")
 		add(command, pods, "", "list")
@@ -142,6 +143,11 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Logs, pods, "log", "get")
 	add(Restart, deployments, "", "get", "watch", "patch")
 	add(Restart, pods, "", "watch", "deletecollection")
+	add(Support, configMaps, "", "get")
+	add(Support, services, "", "list")
+	add(Support, events, "", "list")
+	add(Support, pods, "log", "get")
+	add(Support, pods, "proxy", "get")
 	add(Destroy, configMaps, "", "get")
 	add(Destroy, pods, "", "list", "delete")
 	add(Destroy, replicaSets, "", "list", "delete")
