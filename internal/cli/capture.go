@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/c9s-lab/c9s/internal/cli/show"
+	"github.com/c9s-lab/c9s/pkg/access"
 	"github.com/c9s-lab/c9s/pkg/capture"
 	"github.com/c9s-lab/c9s/pkg/capture/filter"
 	"github.com/c9s-lab/c9s/pkg/cluster"
@@ -162,7 +163,9 @@ func (f *captureFlags) run(ctx context.Context, world IO, args []string) error {
 	for _, i := range program {
 		request.Filter = append(request.Filter, capture.Instruction{uint32(i.Op), uint32(i.Jt), uint32(i.Jf), i.K})
 	}
-	c := newCapturing(client, found, request, byPod(nodes, ends))
+	c := newCapturing(func(ctx context.Context, pod string, in io.Reader, out, errs io.Writer) error {
+		return client.Capture(ctx, found.Namespace, pod, in, out, errs)
+	}, request, byPod(nodes, ends))
 	c.warn = func(text string) { fmt.Fprintln(world.Err, text) }
 	close, err := f.outputs(world, c)
 	if err != nil {
@@ -380,8 +383,7 @@ func startWireshark(ended func()) (pipe io.Writer, end func() error, err error) 
 
 // capturing is a capture that runs.
 type capturing struct {
-	client  *cluster.Client
-	found   cluster.Found
+	start   access.Start
 	request capture.Request
 	pods    []string
 	of      map[string][]capture.Interface // by Pod
@@ -413,9 +415,9 @@ type podRecord struct {
 	err    error
 }
 
-func newCapturing(client *cluster.Client, found cluster.Found, request capture.Request, of map[string][]capture.Interface) *capturing {
+func newCapturing(start access.Start, request capture.Request, of map[string][]capture.Interface) *capturing {
 	c := &capturing{
-		client: client, found: found, request: request, of: of, records: make(chan podRecord, 4096), ended: make(chan struct{}),
+		start: start, request: request, of: of, records: make(chan podRecord, 4096), ended: make(chan struct{}),
 		states: map[string]capture.State{}, shifts: map[string]capture.Shift{}, warned: map[string]bool{},
 		totals: map[capture.Interface]capture.InterfaceState{}, past: map[capture.Interface]capture.InterfaceState{},
 	}

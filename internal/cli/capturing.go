@@ -86,7 +86,7 @@ func (c *capturing) stream(ctx context.Context, i int) error {
 	var complaint bytes.Buffer
 	ended := make(chan error, 1)
 	go func() {
-		err := c.client.Capture(ctx, c.found.Namespace, c.pods[i], input, out, &complaint)
+		err := c.start(ctx, c.pods[i], input, out, &complaint)
 		input.CloseWithError(io.ErrClosedPipe)
 		out.Close()
 		ended <- err
@@ -135,8 +135,15 @@ func (c *capturing) consume(done <-chan struct{}) {
 	begin := func() {
 		aligned = true
 		c.align()
+		for _, r := range early { // all of them, before the first frame
+			if r.begins {
+				c.take(r)
+			}
+		}
 		for _, r := range early {
-			c.take(r)
+			if !r.begins {
+				c.take(r)
+			}
 		}
 		early = nil
 	}
@@ -157,6 +164,9 @@ func (c *capturing) consume(done <-chan struct{}) {
 		case <-patience:
 			begin()
 		case <-flush.C:
+			if aligned {
+				c.merger.Advance(time.Now())
+			}
 			c.keep(c.flush())
 		case <-done:
 			for len(c.records) > 0 {

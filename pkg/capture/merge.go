@@ -39,7 +39,7 @@ func (m *Merger) Open(stream int, now time.Time) {
 // Close removes a stream: nothing more comes of it.
 func (m *Merger) Close(stream int, now time.Time) {
 	delete(m.streams, stream)
-	m.advance(now)
+	m.Advance(now)
 }
 
 // Add adds a frame, whose time is aligned.
@@ -56,7 +56,7 @@ func (m *Merger) Tick(stream int, at int64, now time.Time) {
 	if p := m.streams[stream]; p != nil {
 		p.until, p.heard = at, now
 	}
-	m.advance(now)
+	m.Advance(now)
 }
 
 // Flush emits all that waits.
@@ -66,7 +66,8 @@ func (m *Merger) Flush() {
 	}
 }
 
-func (m *Merger) advance(now time.Time) {
+// Advance emits what no stream that still speaks can be before.
+func (m *Merger) Advance(now time.Time) {
 	until, any := int64(0), false
 	for _, p := range m.streams {
 		if now.Sub(p.heard) > silence {
