@@ -184,23 +184,26 @@ func (l *lab) largeTransfers(t *testing.T) {
 // serial console.
 func (l *lab) accessMachines(t *testing.T) {
 	for name, login := range map[string][2]string{"vm1": {"admin", "admin"}, "vm2": {"admin", "admin@123"}} {
-		const ssh = `printf '#!/bin/sh\necho %s\n' >/tmp/ask; chmod 755 /tmp/ask
-SSH_ASKPASS=/tmp/ask SSH_ASKPASS_REQUIRE=force ssh -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR %s@%s hostname`
-		l.eventually(t, "f1", name, "sh", "-c", fmt.Sprintf(ssh, login[1], login[0], name))
-		address := l.forward(t, name+":80")
-		testcluster.Eventually(t, patience, "the web server of "+name, func() error {
-			response, err := http.Get("http://" + address + "/")
-			if err != nil {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const ssh = `printf '#!/bin/sh\necho %[1]s\n' >/tmp/ask-%[3]s; chmod 755 /tmp/ask-%[3]s
+SSH_ASKPASS=/tmp/ask-%[3]s SSH_ASKPASS_REQUIRE=force ssh -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR %[2]s@%[3]s hostname`
+			l.eventually(t, "f1", name, "sh", "-c", fmt.Sprintf(ssh, login[1], login[0], name))
+			address := l.forward(t, name+":80")
+			testcluster.Eventually(t, patience, "the web server of "+name, func() error {
+				response, err := http.Get("http://" + address + "/")
+				if err != nil {
+					return err
+				}
+				defer response.Body.Close()
+				text, err := io.ReadAll(response.Body)
+				if err == nil && string(text) != "hello from a virtual machine\n" {
+					err = fmt.Errorf("it says %q", text)
+				}
 				return err
-			}
-			defer response.Body.Close()
-			text, err := io.ReadAll(response.Body)
-			if err == nil && string(text) != "hello from a virtual machine\n" {
-				err = fmt.Errorf("it says %q", text)
-			}
-			return err
+			})
+			l.onConsole(t, name)
 		})
-		l.onConsole(t, name)
 	}
 }
 
@@ -241,7 +244,8 @@ func (l *lab) rebootMachine(t *testing.T) {
 	if boots := l.boots(t, "vm1"); boots != "1" {
 		t.Errorf("boot %s of a new disk", boots)
 	}
-	_, _ = l.inGuest(t.Context(), "vm1", "sync; reboot -f") // ends the connection
+	// The session must end before: nobody would close its connection.
+	l.guest(t, "vm1", "(sleep 1; sync; reboot -f) </dev/null >/dev/null 2>&1 &")
 	l.booted(t, "vm1", "2")
 	l.machinesTalk(t)
 	now := l.pod(t, "vm1")
