@@ -116,9 +116,10 @@ func TestVirtualMachines(t *testing.T) {
 	t.Logf("all of it took %s", time.Since(began).Round(100*time.Millisecond))
 }
 
-// inGuest runs a command in a virtual machine over ssh, with the kind's password.
+// inGuest runs a command in a virtual machine over ssh, with the kind's password. It gives up on
+// a machine that boots meanwhile: QEMU keeps the connection.
 func (l *lab) inGuest(ctx context.Context, name, command string) (string, error) {
-	out, err := l.try(ctx, "ssh", "-n", l.ns, "--password", name, command)
+	out, err := l.try(ctx, "ssh", "-n", l.ns, "--password", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=2", name, command)
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
