@@ -119,7 +119,7 @@ func TestVirtualMachines(t *testing.T) {
 // inGuest runs a command in a virtual machine over ssh, with the kind's password. It gives up on
 // a machine that boots meanwhile: QEMU keeps the connection.
 func (l *lab) inGuest(ctx context.Context, name, command string) (string, error) {
-	out, err := l.try(ctx, "ssh", "-n", l.ns, "--password", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=2", name, command)
+	out, err := l.try(ctx, "ssh", "-n", l.ns, "--password", "-o", "ConnectTimeout=5", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=2", name, command)
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
