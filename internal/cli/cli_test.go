@@ -66,7 +66,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"render", demoTopo, "--map-image", "nothing"}, ExitUsage, "write FROM=TO"},
 		{[]string{"render", demoTopo, "--map-file", "nothing"}, ExitUsage, "write FROM=TO"},
 		{[]string{"render", demoTopo, "--planner", "magic"}, ExitUsage, "use auto, hooks or builtin"},
-		{[]string{"graph", demoTopo, "-o", "png"}, ExitUsage, "use mermaid, dot or html"},
+		{[]string{"graph", demoTopo, "-o", "png"}, ExitUsage, "use one of dot, drawio, html"},
 		{[]string{"render", demoTopo, "-o", "yaml"}, ExitUsage, "--output is a folder"},
 		{[]string{"render", demoTopo, "-o", demoTopo}, ExitUsage, "it is a file"},
 		{[]string{"render", demoTopo, "-o", filepath.Join(empty, "manifests.yaml")}, ExitUsage, "for a single file use 'c9s render ... >"},
