@@ -20,8 +20,9 @@ import (
 
 type convertFlags struct {
 	topoFlags
-	to    string
-	write bool
+	to     string
+	write  bool
+	output string
 }
 
 func newConvert(world IO) *cobra.Command {
@@ -29,13 +30,17 @@ func newConvert(world IO) *cobra.Command {
 	targets := compile.Releases[1:]
 	cmd := &cobra.Command{
 		Use:   "convert [TOPO]",
-		Short: "Rewrite a topology for a newer release of containerlab",
+		Short: "Rewrite a topology for a newer release of containerlab, or clabernetes' documents as a topology",
 		Long: `Convert replaces what containerlab 0.80 and 0.81 no longer read by what they have instead:
 extras, environment variables that became keys of a kind, and keys of components. Comments,
 order and layout stay. It prints the difference; --write changes the file. It rewrites
-nothing unless the lab stays the same.`,
+nothing unless the lab stays the same.
+
+Documents of clabernetes become a topology and a c9s.yaml. -o writes both and the files that
+the documents hold to a folder. It overwrites nothing.`,
 		Example: `  c9s convert topo.clab.yml
-  c9s convert topo.clab.yml --write`,
+  c9s convert topo.clab.yml --write
+  c9s convert documents/ -o lab --adopt`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,6 +59,9 @@ nothing unless the lab stays the same.`,
 	fs.StringVar(&f.kindsDir, "kinds", "", "folder with your own kinds")
 	fs.StringVar(&f.to, "to", targets[len(targets)-1], "release of containerlab: "+strings.Join(targets, " or "))
 	fs.BoolVar(&f.write, "write", false, "write the file instead of printing the difference")
+	fs.StringVarP(&f.output, "output", "o", "", "folder to write clabernetes' documents to, as a topology")
+	fs.BoolVar(&f.adopt, "adopt", false, "write the addresses in the status of clabernetes' documents to the topology")
+	_ = cmd.MarkFlagDirname("output")
 	_ = cmd.MarkFlagFilename("topo", "yml", "yaml")
 	_ = cmd.MarkFlagDirname("kinds")
 	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions(targets, cobra.ShellCompDirectiveNoFileComp))
@@ -62,7 +70,7 @@ nothing unless the lab stays the same.`,
 
 func (f *convertFlags) run(ctx context.Context, world IO, ref string) error {
 	f.allowMissing = true
-	in, err := f.input(world, ref, pipeline.Input{})
+	in, err := f.input(world, ref, pipeline.Input{WholeDocuments: true})
 	if err != nil {
 		return err
 	}
@@ -71,6 +79,14 @@ func (f *convertFlags) run(ctx context.Context, world IO, ref string) error {
 		return fail(err)
 	}
 	defer c.Close()
+	switch {
+	case c.Documents != nil && f.write:
+		return errors.New("--write: documents are written to a folder as a topology; use -o FOLDER")
+	case c.Documents != nil:
+		return f.convertDocuments(ctx, world, c)
+	case f.output != "":
+		return errors.New("-o: a topology is rewritten in its place; use --write")
+	}
 	if c.File == nil {
 		report(world, c.Diags)
 		return errFailed

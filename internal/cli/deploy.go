@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -120,6 +121,9 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 		return nil, fail(err)
 	}
 	if existing.Allocations != nil && existing.Lab == c.Lab.Name {
+		if ref == "-" { // it can be read only once
+			world.In = bytes.NewReader(c.Source.Data)
+		}
 		again, err := f.compile(ctx, world, ref, pipeline.Input{Namespace: f.namespace, Recycle: f.recycle, Previous: existing.Allocations})
 		if err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ func (r *reader) compileConfig(o *object) {
 	if o.Spec.node == nil {
 		return
 	}
-	r.d.Decode(o.Spec.node, &spec, "")
+	r.d.Decode(o.Spec.node, &spec, "spec")
 	name := o.Metadata.Name.V
 	ignored := func(at *yaml.Node, hint, field, why string) {
 		if at != nil {

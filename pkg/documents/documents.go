@@ -257,6 +257,9 @@ func (r *reader) compile() {
 	case len(r.nodes) > 0:
 		r.compileNodes()
 	default:
+		if r.d.Diags.HasErrors() || r.first == nil {
+			return
+		}
 		r.errorf(CodeMissingField, r.first, "add a Topology, or Nodes and Links", "the input has no Topology and no Node")
 		return
 	}

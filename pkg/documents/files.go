@@ -92,7 +92,7 @@ func (r *reader) dataFile(f *nodeFiles, e fileSpec, kind string, name, key value
 	if source == nil {
 		if !r.allowMissing {
 			r.errorf(CodeFile, name.node, "add it to the input: kubectl get "+strings.ToLower(kind)+" "+name.V+" -o yaml", "%s %s of the file %s is not in the input", kind, name.V, e.FilePath.V)
-			return
+			r.out.Files[f.name(p.path)] = File{Mode: mode}
 		}
 		f.paths = append(f.paths, p)
 		return
@@ -102,7 +102,6 @@ func (r *reader) dataFile(f *nodeFiles, e fileSpec, kind string, name, key value
 		data, ok := contents[key.V]
 		if !ok {
 			r.errorf(CodeFile, key.node, "use one of its keys", "%s %s has no key %s", kind, name.V, key.V)
-			return
 		}
 		f.paths = append(f.paths, p)
 		r.out.Files[f.name(p.path)] = File{Data: data, Mode: mode, Secret: kind == "Secret", Pos: r.d.Pos(e.node)}
@@ -128,6 +127,7 @@ func (r *reader) contents(o *data, kind string) map[string][]byte {
 		for _, e := range r.d.Entries(m) {
 			if e.Value.Kind != yaml.ScalarNode || e.Value.ShortTag() != "!!str" && !strictyaml.IsNull(e.Value) {
 				r.d.WrongType(e.Value, e.Key, strictyaml.WantText)
+				out[e.Key] = nil
 				continue
 			}
 			data := []byte(e.Value.Value)
@@ -135,7 +135,6 @@ func (r *reader) contents(o *data, kind string) map[string][]byte {
 				var err error
 				if data, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(e.Value.Value), "")); err != nil {
 					r.errorf(CodeValue, e.Value, "encode it in base64", "key %s of %s %s is not base64", e.Key, kind, o.Metadata.Name.V)
-					continue
 				}
 			}
 			out[e.Key] = data

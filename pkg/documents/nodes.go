@@ -18,9 +18,8 @@ const (
 func (r *reader) compileNodes() {
 	at := r.first
 	root := mapping(at)
-	if name := r.labName(); name != nil {
-		set(root, name, "name", name)
-	}
+	name := r.labName()
+	set(root, name, "name", name)
 	nodes, topo := mapping(at), mapping(at)
 	specs := map[string]*nodeSpec{}
 	bare := &block{name: "defaults", at: at}
@@ -85,7 +84,7 @@ func (r *reader) labName() *yaml.Node {
 		return r.namespaced
 	}
 	r.errorf(CodeName, r.first, "set metadata.namespace, or the label "+labelOwner, "the documents do not name the lab")
-	return nil
+	return text(r.first, "lab")
 }
 
 // nodeDef is a Node as the definition of a topology's node.
@@ -205,7 +204,7 @@ func (r *reader) linkSpec(o *object) (linkSpec, bool) {
 		r.errorf(CodeMissingField, o.node, "add spec: {endpointA: ..., endpointB: ...}", "Link %s has no spec", o.Metadata.Name.V)
 		return spec, false
 	}
-	r.d.Decode(o.Spec.node, &spec, "")
+	r.d.Decode(o.Spec.node, &spec, "spec")
 	ok := true
 	for key, end := range map[string]endpointSpec{"endpointA": spec.EndpointA, "endpointB": spec.EndpointB} {
 		if end.NodeName.V == "" || end.InterfaceName.V == "" {

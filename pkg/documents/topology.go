@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -18,7 +19,7 @@ func (r *reader) compileTopology(o *object) {
 		r.errorf(CodeMissingField, o.node, "add spec: {definition: {containerlab: ...}}", "Topology %s has no spec", o.Metadata.Name.V)
 		return
 	}
-	r.d.Decode(o.Spec.node, &spec, "")
+	r.d.Decode(o.Spec.node, &spec, "spec")
 	r.owned(o)
 	root := r.definition(o, &spec)
 	if root == nil {
@@ -230,16 +231,16 @@ func editable(nodes *yaml.Node, node string) *yaml.Node {
 		if nodes.Content[i].Value != node {
 			continue
 		}
-		v := nodes.Content[i+1]
-		switch {
-		case v.Kind == yaml.AliasNode:
-			own := mapping(v)
-			own.Content = append(own.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!merge", Value: "<<", Line: v.Line, Column: v.Column}, v)
-			nodes.Content[i+1] = own
-		case v.Kind != yaml.MappingNode:
-			nodes.Content[i+1] = mapping(v)
+		from := nodes.Content[i+1]
+		def := mapping(from)
+		for from.Kind == yaml.AliasNode {
+			from = from.Alias
 		}
-		return nodes.Content[i+1]
+		if from.Kind == yaml.MappingNode {
+			def.Style, def.Content = from.Style, slices.Clone(from.Content)
+		}
+		nodes.Content[i+1] = def
+		return def
 	}
 	return mapping(nodes) // merged in from elsewhere
 }

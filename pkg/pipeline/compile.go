@@ -56,7 +56,10 @@ type Input struct {
 
 	MapFiles     map[string]string
 	AllowMissing bool
-	Namespace    string
+	// WholeDocuments are documents that must have all ConfigMaps, Secrets and URLs that
+	// they name, even if other files may be missing.
+	WholeDocuments bool
+	Namespace      string
 	// Previous are the allocations to retain. Recycle releases those of removed nodes.
 	Previous *lab.Allocations
 	Recycle  bool

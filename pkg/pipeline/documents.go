@@ -16,7 +16,7 @@ import (
 
 // readDocuments reads a topology that is written as documents; nil if it cannot be read.
 func (c *Compiled) readDocuments(in Input) *topology.File {
-	docs, diags := documents.Read(c.Source, in.AllowMissing)
+	docs, diags := documents.Read(c.Source, in.AllowMissing && !in.WholeDocuments)
 	c.Documents, c.Diags = docs, append(c.Diags, diags...)
 	if docs.Topology == nil {
 		return nil
@@ -50,16 +50,16 @@ func (c *Compiled) addDocuments(ctx context.Context, in Input, own *policy.Polic
 	for _, name := range slices.Sorted(maps.Keys(c.Documents.Files)) {
 		f := c.Documents.Files[name]
 		if f.URL != "" && f.Data == nil {
-			if in.AllowMissing {
+			if in.AllowMissing && !in.WholeDocuments {
 				continue
 			}
 			data, err := fetched(ctx, f, o)
 			if err != "" {
 				c.Diags = append(c.Diags, diag.Diagnostic{Code: documents.CodeURL, Severity: diag.Error, Pos: f.Pos, Message: err, Hint: "correct the URL or the digest"})
-				continue
+			} else {
+				f.Data = data
+				c.Documents.Files[name] = f
 			}
-			f.Data = data
-			c.Documents.Files[name] = f
 		}
 		o.Supplied[name] = compile.Supplied{Data: f.Data, Mode: f.Mode, Secret: f.Secret}
 	}
