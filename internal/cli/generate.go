@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/c9s-lab/c9s/internal/atomicfile"
+	"github.com/c9s-lab/c9s/internal/cli/show"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/generate"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+)
+
+type generateFlags struct {
+	name, shape, kind, nodes, dir, file string
+	images                              []string
+	leaves, spines, superSpines, hosts  int
+	force                               bool
+}
+
+func newGenerate(world IO) *cobra.Command {
+	f := &generateFlags{}
+	cmd := &cobra.Command{
+		Use:     "generate",
+		Aliases: []string{"gen"},
+		Short:   "Write a topology: a fabric, a ring, a mesh, or a hub with spokes",
+		Long: `Generate writes a lab that works as it is: a folder with the topology, a startup-config for
+each router, addresses of hosts, and checks for c9s test. Routers speak BGP on every link,
+without addresses. Names, addresses and AS numbers stay when the network grows.
+
+Startup-configs are written for the kind frr. Of other kinds, generate writes the topology
+and leaves the devices with their kinds' own configurations.
+
+--nodes takes containerlab's tiers too: "4:nokia_srlinux:ixrd3,2" is 4 nodes of a kind and
+type below 2 of the kind of --kind. That topology names no files, and is printed.`,
+		Example: `  c9s generate --name dc --spines 2 --leaves 4 --hosts-per-leaf 2
+  c9s generate --name wan --shape ring --nodes 6 -o labs/wan
+  c9s generate --name 3tier --kind nokia_srlinux --nodes 4,2,1 > 3tier.clab.yml
+  c9s generate --name dc && c9s deploy dc/dc.clab.yml --test`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(world, cmd) },
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&f.name, "name", "n", "fabric", "name of the lab")
+	fs.StringVar(&f.shape, "shape", generate.Clos, "shape of the network: "+strings.Join(generate.Shapes, ", "))
+	fs.StringVar(&f.kind, "kind", generate.KindFRR, "kind of the routers")
+	fs.IntVar(&f.spines, "spines", 2, "number of spines")
+	fs.IntVar(&f.leaves, "leaves", 4, "number of leaves")
+	fs.IntVar(&f.superSpines, "super-spines", 0, "number of super-spines")
+	fs.IntVar(&f.hosts, "hosts-per-leaf", 1, "number of hosts of each leaf, or of each router if there are no leaves")
+	fs.StringVar(&f.nodes, "nodes", "", "number of routers; or tiers, as NUMBER[:KIND[:TYPE]],...")
+	fs.StringSliceVar(&f.images, "image", nil, "image of a kind, as KIND=IMAGE")
+	fs.StringVarP(&f.dir, "output", "o", "", "folder to write (default: the name of the lab)")
+	fs.StringVar(&f.file, "file", "", "write the topology alone, to this file")
+	fs.BoolVar(&f.force, "force", false, "replace files that exist")
+	_ = cmd.RegisterFlagCompletionFunc("shape", cobra.FixedCompletions(generate.Shapes, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds.Builtin().Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagDirname("output")
+	cmd.MarkFlagsMutuallyExclusive("output", "file")
+	for _, name := range []string{"spines", "leaves", "super-spines"} {
+		cmd.MarkFlagsMutuallyExclusive("nodes", name)
+	}
+	return cmd
+}
+
+func (f *generateFlags) run(world IO, cmd *cobra.Command) error {
+	o, err := f.options(cmd.Flags().Changed("hosts-per-leaf"))
+	if err != nil {
+		return err
+	}
+	tiers := f.nodes != "" && f.shape == generate.Clos
+	if f.file != "" || tiers && f.dir == "" {
+		text, err := generate.Topology(o)
+		if err != nil {
+			return fail(err)
+		}
+		if f.file == "" || f.file == "-" {
+			_, err = show.Document(world.Out).Write(text)
+			return fail(err)
+		}
+		return f.write(world, filepath.Dir(f.file), []generate.File{{Path: filepath.Base(f.file), Data: text}})
+	}
+	files, err := generate.Files(o)
+	if err != nil {
+		return fail(err)
+	}
+	dir := f.dir
+	if dir == "" {
+		dir = f.name
+	}
+	if err := f.write(world, dir, files); err != nil {
+		return err
+	}
+	if len(files) == 1 {
+		fmt.Fprintf(world.Err, "no startup-configs: generate has them for the kind %s only\n", generate.KindFRR)
+	}
+	fmt.Fprintf(world.Err, "next: c9s deploy %s\n", show.Cell(filepath.Join(dir, files[0].Path)))
+	return nil
+}
+
+// options returns the network that the flags describe. The usage errors are about single
+// flags; generate checks the network.
+func (f *generateFlags) options(hostsGiven bool) (generate.Options, error) {
+	kind, err := kindName(f.kind)
+	if err != nil {
+		return generate.Options{}, fmt.Errorf("--kind: %w", err)
+	}
+	f.kind = kind
+	o := generate.Options{Name: f.name, Shape: f.shape, Hosts: f.hosts, Images: map[string]string{}}
+	for _, text := range f.images {
+		name, image, ok := strings.Cut(text, "=")
+		if !ok {
+			name, image = f.kind, text
+		}
+		if name, err = kindName(name); err != nil {
+			return o, fmt.Errorf("--image: %w", err)
+		}
+		o.Images[name] = image
+	}
+	switch {
+	case f.nodes != "":
+		if !hostsGiven && f.shape == generate.Clos { // containerlab's tiers have none
+			o.Hosts = 0
+		}
+		for _, text := range strings.Split(f.nodes, ",") {
+			t, err := f.tier(text)
+			if err != nil {
+				return o, fmt.Errorf("--nodes: %w", err)
+			}
+			o.Tiers = append(o.Tiers, t)
+		}
+	case f.shape != generate.Clos:
+		return o, fmt.Errorf("--shape %s needs --nodes, the number of routers", f.shape)
+	default:
+		o.Tiers = []generate.Tier{{Name: "leaf", Count: f.leaves, Kind: f.kind}, {Name: "spine", Count: f.spines, Kind: f.kind}}
+		if f.superSpines != 0 {
+			o.Tiers = append(o.Tiers, generate.Tier{Name: "superspine", Count: f.superSpines, Kind: f.kind})
+		}
+	}
+	return o, nil
+}
+
+// tier reads NUMBER[:KIND[:TYPE]].
+func (f *generateFlags) tier(text string) (generate.Tier, error) {
+	number, rest, _ := strings.Cut(text, ":")
+	count, err := strconv.Atoi(number)
+	if err != nil {
+		return generate.Tier{}, fmt.Errorf("%q: use NUMBER[:KIND[:TYPE]]", text)
+	}
+	t := generate.Tier{Count: count, Kind: f.kind}
+	if f.shape != generate.Clos {
+		t.Name = "router"
+	}
+	if rest != "" {
+		t.Kind, t.Type, _ = strings.Cut(rest, ":")
+	}
+	t.Kind, err = kindName(t.Kind)
+	return t, err
+}
+
+// kindName returns the name of a kind that may be given by another one of its names.
+func kindName(name string) (string, error) {
+	kind, ok := kinds.Builtin().Lookup(name)
+	if !ok {
+		return "", fmt.Errorf("%q is not a kind: c9s kinds lists them", name)
+	}
+	return kind.Name, nil
+}
+
+// write writes files into a folder, all or, if one exists that may not be replaced, none.
+func (f *generateFlags) write(world IO, dir string, files []generate.File) error {
+	if !f.force {
+		var there []string
+		for _, file := range files {
+			path := filepath.Join(dir, file.Path)
+			if _, err := os.Lstat(path); err == nil {
+				there = append(there, path)
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return fail(err)
+			}
+		}
+		if len(there) > 0 {
+			slices.Sort(there)
+			return fail(fmt.Errorf("files exist already: %s; use another folder, or --force to replace them", show.Cell(diag.Few(there, 3))))
+		}
+	}
+	for _, file := range files {
+		path := filepath.Join(dir, file.Path)
+		if err := atomicfile.Write(path, file.Data, 0o644, 0o755); err != nil {
+			return fail(err)
+		}
+	}
+	fmt.Fprintf(world.Err, "%s: %d files written\n", show.Cell(dir), len(files))
+	return nil
+}
