@@ -9,7 +9,7 @@ import (
 // How networks are numbered. Each number depends on the place of its node alone, so that
 // it stays when the network grows.
 //
-//   - Loopbacks: 10.0.0.0/10, a /13 for each tier.
+//   - Loopbacks: 10.0.0.0/16, a /19 for each tier.
 //   - Hosts: 10.128.0.0/9, a /24 for each router of the first tier; the router is .1.
 //   - AS numbers: one for each router of the first tier, one for each further tier, so that
 //     paths of equal length go by all of its nodes (RFC 7938, section 5.2.1).
