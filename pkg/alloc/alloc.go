@@ -59,14 +59,14 @@ type Result[V comparable] struct {
 // owners had before (previous), and then first choices by hash in the order of
 // the claims. With retain, values whose owner no longer exists stay taken for as long as
 // others are free. Duplicates, values outside the pool and exhaustion are errors
-// in diags.
+// in diags; a claim that loses an earlier value is a warning.
 func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V, retain bool, diags *diag.List) Result[V] {
 	r := Result[V]{Values: make(map[string]V, len(claims)), Released: map[string]V{}}
 	taken := make(map[uint64]string, len(claims))
 	wanted := make(map[V]Claim[V])
 	for _, v := range p.Reserved {
 		if i, ok := p.Index(v); ok {
-			taken[i] = "(reserved)"
+			taken[i] = reserved
 		}
 	}
 	for _, c := range claims {
@@ -75,14 +75,20 @@ func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V,
 		}
 	}
 	owners := make(map[string]bool, len(claims))
+	var lost []loss[V]
 	for _, c := range claims {
 		owners[c.Owner] = true
 		if c.Has {
 			continue
 		}
 		if v, had := previous[c.Owner]; had {
-			if i, ok := p.Index(v); ok && taken[i] == "" {
+			switch i, ok := p.Index(v); {
+			case !ok:
+				lost = append(lost, loss[V]{c, v, ""})
+			case taken[i] == "":
 				taken[i], r.Values[c.Owner] = c.Owner, v
+			default:
+				lost = append(lost, loss[V]{c, v, taken[i]})
 			}
 		}
 	}
@@ -109,18 +115,61 @@ func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V,
 		}
 		taken[i], r.Values[c.Owner] = c.Owner, p.At(i)
 	}
+	warnLost(p, lost, r.Values, diags)
 	return r
 }
 
-// toGive is how many values of the pool are not reserved.
-func (p Pool[V]) toGive() uint64 {
-	reserved := map[uint64]bool{}
-	for _, v := range p.Reserved {
-		if i, ok := p.Index(v); ok && i < p.Size {
-			reserved[i] = true
+// loss is a claim that cannot have its earlier value: taker has it, or, if taker is "", the
+// pool does not have it any more.
+type loss[V comparable] struct {
+	claim Claim[V]
+	value V
+	taker string
+}
+
+// warnLost reports the claims that lost their values; a smaller pool loses many at once, which
+// is one warning.
+func warnLost[V comparable](p Pool[V], lost []loss[V], values map[string]V, diags *diag.List) {
+	left := 0
+	for _, l := range lost {
+		if l.taker == "" {
+			left++
 		}
 	}
-	return p.Size - uint64(len(reserved))
+	told := false
+	for _, l := range lost {
+		now := values[l.claim.Owner]
+		switch {
+		case l.taker == reserved:
+			diags.Warnf(CodeTakenOver, l.claim.Pos, "change what reserves it to keep it",
+				"%s had %v of the %s, which is reserved now; it gets %v", l.claim.Owner, l.value, p.Name, now)
+		case l.taker != "":
+			diags.Warnf(CodeTakenOver, l.claim.Pos, "request another value, or write both",
+				"%s had %v of the %s, which %s has now; it gets %v", l.claim.Owner, l.value, p.Name, l.taker, now)
+		case !told:
+			told = true
+			more := ""
+			if left > 1 {
+				more = " (and so do " + diag.Count(left-1, "other") + ")"
+			}
+			diags.Warnf(CodeLeftPool, l.claim.Pos, "restore the pool, or write the value to choose it",
+				"%s had %v, which is no longer one of the %s; it gets %v%s", l.claim.Owner, l.value, p.Name, now, more)
+		}
+	}
+}
+
+// reserved is the owner of reserved values.
+const reserved = "(reserved)"
+
+// toGive is how many values of the pool are not reserved.
+func (p Pool[V]) toGive() uint64 {
+	all := map[uint64]bool{}
+	for _, v := range p.Reserved {
+		if i, ok := p.Index(v); ok && i < p.Size {
+			all[i] = true
+		}
+	}
+	return p.Size - uint64(len(all))
 }
 
 // claimWritten serves a claim with a value that the user wrote.

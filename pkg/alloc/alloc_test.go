@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -175,6 +176,44 @@ func TestRanges(t *testing.T) {
 	for v, want := range map[uint32]bool{80: false, 100: true, 110: false, 180: true, 200: false} {
 		if i, ok := pool.Index(v); ok != want || ok && pool.At(i) != v {
 			t.Errorf("%d is number %d, %v", v, i, ok)
+		}
+	}
+}
+
+// TestLost: a claim that loses its earlier value gets another one, and the user is told.
+func TestLost(t *testing.T) {
+	pool := Numbers("numbers", 1, 9)
+	for name, c := range map[string]struct {
+		claims   []Claim[uint32]
+		previous map[string]uint32
+		want     string
+	}{
+		"taken over by a written value": {
+			[]Claim[uint32]{{Owner: "a", Want: 3, Has: true}, {Owner: "b"}}, map[string]uint32{"a": 1, "b": 3},
+			"b had 3 of the numbers, which a has now; it gets ",
+		},
+		"no longer in the pool":    {[]Claim[uint32]{{Owner: "a"}}, map[string]uint32{"a": 12}, "a had 12, which is no longer one of the numbers; it gets "},
+		"kept":                     {[]Claim[uint32]{{Owner: "a"}, {Owner: "b", Want: 5, Has: true}}, map[string]uint32{"a": 4, "b": 6}, ""},
+		"reserved by a past owner": {[]Claim[uint32]{{Owner: "a"}}, map[string]uint32{"gone": 4, "a": 5}, ""},
+	} {
+		var diags diag.List
+		r := Allocate(pool, c.claims, c.previous, true, &diags)
+		text := ""
+		for _, d := range diags.All() {
+			if d.Severity != diag.Warning {
+				t.Errorf("%s: %v", name, d)
+			}
+			text += d.Message
+		}
+		if c.want == "" && text != "" || !strings.HasPrefix(text, c.want) || len(r.Values) != len(c.claims) {
+			t.Errorf("%s: %q, values %v", name, text, r.Values)
+		}
+		for owner, v := range r.Values {
+			for other, w := range r.Values {
+				if owner != other && v == w {
+					t.Errorf("%s: %s and %s both have %d", name, owner, other, v)
+				}
+			}
 		}
 	}
 }
