@@ -1,7 +1,7 @@
 // Command c9s-sidecar is what c9s has in a Pod: it writes files before the
 // devices start, makes and keeps the Pod's network (wire), runs a
 // node's commands in the device's container (exec), opens connections to the node for
-// its users (dial), and prints the state (status). For c9s doctor it tries what the
+// its users (dial), tests its links and paths (measure), and prints the state (status). For c9s doctor it tries what the
 // kernel can do (probe).
 package main
 
@@ -30,6 +30,7 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/ifaces"
 	"github.com/c9s-lab/c9s/sidecar/inside"
 	"github.com/c9s-lab/c9s/sidecar/machine"
+	"github.com/c9s-lab/c9s/sidecar/measure"
 	"github.com/c9s-lab/c9s/sidecar/podnet"
 	"github.com/c9s-lab/c9s/sidecar/prepare"
 	"github.com/c9s-lab/c9s/sidecar/probe"
@@ -59,6 +60,8 @@ const usage = `Usage:
                                        standard input and output requests
   c9s-sidecar capture                  copy frames of the node's links, as a line on standard input
                                        requests, to standard output
+  c9s-sidecar measure                  exchange frames, ping, trace and look up names, as a request on
+                                       standard input says
   c9s-sidecar status                   print the state of the Pod's network as JSON
   c9s-sidecar bridge NODE OBJECT       print fdb, link, vlan or mdb of a bridge node
   c9s-sidecar probe [--leave FILE]     test the features of the kernel and print them as JSON
@@ -129,6 +132,11 @@ func run(ctx context.Context, args []string) error {
 			return errUsage
 		}
 		return capture.Run(ctx, podnet.StateFolder(contract.StateDir))
+	case "measure":
+		if len(args) > 0 {
+			return errUsage
+		}
+		return measure.Run(ctx, podnet.StateFolder(contract.StateDir), filepath.Join(contract.LinksDir, contract.LinksFile), os.Stdin, os.Stdout)
 	case "status":
 		s, err := podnet.Status(ctx)
 		if err != nil {

@@ -12,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/labtest"
 	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/render"
@@ -29,7 +31,11 @@ type deployFlags struct {
 	yes     bool
 	// deleteData answers the question about saved data, which --yes does not.
 	deleteData bool
-	output     string
+	// test runs the lab's tests when it is ready.
+	test   bool
+	junit  string
+	save   bool
+	output string
 }
 
 func newDeploy(world IO) *cobra.Command {
@@ -60,6 +66,9 @@ deploy a lab at a time. You can interrupt deploy and run it again at any time.`,
 	fs.StringVar(&f.dryRun, "dry-run", "none", "none, client (print what would be applied) or server (let the API server validate it)")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask before restarting nodes, deleting objects or setting the Pod Security level")
 	fs.BoolVar(&f.deleteData, "delete-data", false, "delete the saved data of removed nodes")
+	fs.BoolVar(&f.save, "save", false, "first save the running configurations of nodes that restart, as 'c9s save' does")
+	fs.BoolVar(&f.test, "test", false, "run 'c9s test' when the lab is ready, and exit with its code")
+	fs.StringVar(&f.junit, "junit", "", "write the results of --test to this file, in the format of JUnit")
 	fs.StringVarP(&f.output, "output", "o", "", "json prints one event per line")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "client", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
@@ -76,7 +85,42 @@ func (f *deployFlags) checkFlags() error {
 	if f.timeout < 0 {
 		return fmt.Errorf("--timeout %s: use a duration, or 0 for no limit", f.timeout)
 	}
+	if f.test && !f.wait {
+		return errors.New("--test needs a lab that is ready: remove --wait=false")
+	}
+	if f.junit != "" && !f.test {
+		return errors.New("--junit needs --test")
+	}
 	return nil
+}
+
+// loadTests reads the file of tests next to the topology.
+func (d *deployment) loadTests() (err error) {
+	if !d.test {
+		return nil
+	}
+	topo := d.topo
+	if len(d.args) > 0 {
+		topo = d.args[0]
+	}
+	d.tests, err = loadTests(d.world, testFile(topo, ""))
+	return err
+}
+
+// runTests tests the lab.
+func (d *deployment) runTests(ctx context.Context) error {
+	d.show.end()
+	catalogue, err := ownKinds(d.world, d.kindsDir)
+	if err != nil {
+		return err
+	}
+	found := cluster.Found{Name: d.in.lab.Name, Namespace: d.in.lab.Namespace}
+	nodes, err := d.in.client.Nodes(ctx, found)
+	if err != nil {
+		return fail(err)
+	}
+	f := &testFlags{output: d.output, junit: d.junit}
+	return f.test(ctx, d.world, &tested{client: d.in.client, found: found, nodes: nodes, kinds: catalogue}, d.tests)
 }
 
 // inCluster is a topology rendered for a cluster, with what is there of it.
@@ -86,6 +130,8 @@ type inCluster struct {
 	existing cluster.Existing
 	out      *render.Output
 	links    int
+	// volatile are nodes whose own configuration does not survive their Pods.
+	volatile []string
 }
 
 // prepareLab compiles and renders a topology with what the cluster already has of
@@ -148,7 +194,20 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if err != nil {
 		return nil, fail(err)
 	}
-	return &inCluster{client: client, lab: l, existing: existing, out: out, links: len(c.Lab.Links)}, nil
+	return &inCluster{client: client, lab: l, existing: existing, out: out, links: len(c.Lab.Links), volatile: volatileNodes(c)}, nil
+}
+
+// volatileNodes returns the nodes of kinds that save a configuration, but whose policy gives
+// them no claim for it.
+func volatileNodes(c *pipeline.Compiled) []string {
+	var out []string
+	for _, n := range c.Lab.Nodes {
+		kind, ok := c.Kinds.Lookup(n.Kind)
+		if ok && kind.Save != nil && kind.ReadsStartup() && (n.Policy.Persistence == nil || !n.Policy.Persistence.Enabled) {
+			out = append(out, n.Name)
+		}
+	}
+	return out
 }
 
 // runningImage returns the c9s image of the lab in the cluster if this version of c9s
@@ -198,17 +257,22 @@ type deployment struct {
 	claimed context.Context
 	claim   *cluster.Claim
 	changes cluster.Diff
+	tests   *labtest.File
 }
 
 func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 	if err := f.checkFlags(); err != nil {
 		return err
 	}
+	d := &deployment{deployFlags: f, world: world, args: args}
+	if err := d.loadTests(); err != nil {
+		return err
+	}
 	in, err := f.prepareLab(ctx, world, &f.targetFlags, args)
 	if err != nil {
 		return err
 	}
-	d := &deployment{deployFlags: f, world: world, args: args, in: in, show: newProgress(world, f.output == "json"), began: time.Now()}
+	d.in, d.show, d.began = in, newProgress(world, f.output == "json"), time.Now()
 	defer d.show.end()
 	defer d.release()
 	return cluster.RunSteps(ctx, d.show.step, d.steps())
@@ -236,6 +300,9 @@ func (d *deployment) steps() []cluster.Step {
 	if d.wait {
 		steps = append(steps, cluster.Step{Name: "wait until the lab is ready", Run: d.await})
 	}
+	if d.test {
+		steps = append(steps, cluster.Step{Name: "test the lab", Run: d.runTests})
+	}
 	return steps
 }
 
@@ -245,6 +312,9 @@ func (d *deployment) check(ctx context.Context) error {
 		return err
 	}
 	d.show.lab(d.in.lab.Name, d.in.lab.Namespace, d.in.client.Context)
+	if len(d.in.volatile) > 0 && d.in.existing.Lab == "" && d.output == "" { // once for a lab
+		fmt.Fprintf(d.world.Err, "note: what you configure on %s is lost when its Pod is replaced: run 'c9s save' and deploy with --saved, or enable persistence in the policy file\n", show.Cell(someOf(d.in.volatile)))
+	}
 	return nil
 }
 
@@ -324,8 +394,51 @@ func (d *deployment) refresh(context.Context) (err error) {
 
 // compare finds what the deploy changes and asks before it stops devices or deletes objects.
 func (d *deployment) compare(context.Context) (err error) {
-	d.changes, err = d.agree(d.claimed, d.world, d.in)
-	return err
+	if d.changes, err = d.agree(d.claimed, d.world, d.in); err != nil {
+		return err
+	}
+	saved, err := d.keep(d.claimed)
+	if err != nil || !saved {
+		return err
+	}
+	// With saved configurations, nodes start with what has just been saved.
+	if d.in, err = d.prepareLab(d.claimed, d.world, &d.targetFlags, d.args); err != nil {
+		return err
+	}
+	prune := d.changes.Prune
+	if d.changes, err = d.in.diff(d.claimed); err != nil {
+		return fail(err)
+	}
+	d.changes.Prune = prune
+	return nil
+}
+
+// keep saves the configurations of nodes that restart with --save, and reports whether it did;
+// otherwise it asks if some are not saved.
+func (d *deployment) keep(ctx context.Context) (saved bool, err error) {
+	var restart []string
+	for _, n := range d.changes.Disruptive() {
+		restart = append(restart, n.Nodes...)
+	}
+	if len(restart) == 0 {
+		return false, nil
+	}
+	topo := d.topo
+	if len(d.args) > 0 {
+		topo = d.args[0]
+	}
+	found := cluster.Found{Name: d.in.lab.Name, Namespace: d.in.lab.Namespace}
+	nodes, err := d.in.client.Nodes(ctx, found)
+	if err != nil {
+		return false, fail(err)
+	}
+	lost := slices.DeleteFunc(nodes, func(n cluster.Node) bool { return n.Stopped || !slices.Contains(restart, n.Name) })
+	catalogue, err := ownKinds(d.world, d.kindsDir)
+	if err != nil {
+		return false, err
+	}
+	k := keepWork{save: d.save, yes: d.yes, dir: savedFolder(topo, "")}
+	return d.save, k.before(ctx, d.world, d.in.client, found, lost, catalogue, "Restart")
 }
 
 // prepareNamespace sets the labels of the namespace and records which devices must restart.

@@ -5,12 +5,14 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 type destroyFlags struct {
@@ -20,6 +22,7 @@ type destroyFlags struct {
 	wait     bool
 	timeout  time.Duration
 	yes      bool
+	save     bool
 }
 
 func newDestroy(world IO) *cobra.Command {
@@ -31,9 +34,11 @@ func newDestroy(world IO) *cobra.Command {
 namespace if the lab created it and nothing else is in it. It deletes the data of devices
 too, unless you set --keep-data. Devices are killed at once; with --graceful or
 --keep-data, they have ten seconds to stop. What ssh-config --install wrote on this
-machine is removed.`,
+machine is removed. If a running configuration differs from the saved one, destroy asks;
+--save saves it first.`,
 		Example: `  c9s destroy topo.clab.yml
-  c9s destroy mylab --keep-data`,
+  c9s destroy mylab --keep-data
+  c9s destroy --save`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,6 +55,7 @@ machine is removed.`,
 	fs.BoolVar(&f.wait, "wait", true, "wait until everything is deleted")
 	fs.DurationVar(&f.timeout, "timeout", 5*time.Minute, "time limit")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask for confirmation")
+	fs.BoolVar(&f.save, "save", false, "save the running configurations first, as 'c9s save' does")
 	return cmd
 }
 
@@ -59,6 +65,7 @@ func (f *destroyFlags) run(ctx context.Context, world IO, args []string) error {
 		{Name: "check the arguments", Run: d.check},
 		{Name: "find the lab", Run: d.find},
 		{Name: "ask", Run: d.ask},
+		{Name: "keep unsaved work", Run: d.keep},
 		{Name: "delete the lab", Run: d.delete},
 	})
 }
@@ -91,6 +98,24 @@ func (d *destroying) ask(ctx context.Context) error {
 		return nil
 	}
 	return confirm(ctx, d.world, deleteQuestion(d.lab, d.client.Context), "--yes")
+}
+
+// keep saves the configurations with --save, or asks if some are not saved.
+func (d *destroying) keep(ctx context.Context) error {
+	if d.lab.DataOnly {
+		return nil
+	}
+	topo, name := d.place(d.args)
+	k := keepWork{save: d.save, yes: d.yes, dir: savedFolder(topo, name)}
+	if !k.save && k.yes {
+		return nil
+	}
+	nodes, err := d.client.Nodes(ctx, d.lab)
+	if err != nil {
+		return fail(err)
+	}
+	running := slices.DeleteFunc(nodes, func(n cluster.Node) bool { return n.Stopped })
+	return k.before(ctx, d.world, d.client, d.lab, running, kinds.Builtin(), "Destroy the lab")
 }
 
 // delete deletes the lab and prints the number of objects.

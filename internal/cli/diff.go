@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,6 +21,8 @@ type diffFlags struct {
 	labFlags
 	targetFlags
 	objects  bool
+	config   bool
+	declared bool
 	output   string
 	exitCode bool
 }
@@ -27,16 +30,39 @@ type diffFlags struct {
 func newDiff(world IO) *cobra.Command {
 	f := &diffFlags{}
 	cmd := &cobra.Command{
-		Use:   "diff [TOPO]",
+		Use:   "diff [TOPO] | --config [NODE...]",
 		Short: "Show what a deploy would change in a running lab",
 		Long: `Diff prints what 'c9s deploy' of this topology would do to each node: nothing, live
 (links or Services change; the device keeps running), restart, recreate, start, create or
 delete. It lists every object that deploy would delete. It changes nothing. --objects adds
-the difference of each object.`,
-		Example:           "  c9s diff topo.clab.yml\n  c9s diff topo.clab.yml --objects",
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeTopo,
+the difference of each object.
+
+With --config, diff compares the running configurations of nodes with the saved ones, or with
+those of the topology where none is saved or with --declared. It leaves out what differs
+between two outputs of the same configuration, such as time stamps and salts.`,
+		Example: `  c9s diff topo.clab.yml
+  c9s diff topo.clab.yml --objects
+  c9s diff --config R1 R2
+  c9s diff --config --declared`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.config {
+				return nil
+			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+			if f.config {
+				return (&nodeRef{targetFlags: f.targetFlags, topo: f.topo, namespace: f.namespace}).complete(world)(cmd, args, text)
+			}
+			return completeTopo(cmd, args, text)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case f.config:
+				return f.configs(cmd.Context(), world, args)
+			case f.declared:
+				return errors.New("--declared needs --config")
+			}
 			return f.run(cmd.Context(), world, args)
 		},
 	}
@@ -44,6 +70,8 @@ the difference of each object.`,
 	f.targetFlags.add(cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&f.objects, "objects", false, "also print the difference of each object")
+	fs.BoolVar(&f.config, "config", false, "compare the configurations of nodes, not the objects")
+	fs.BoolVar(&f.declared, "declared", false, "with --config: compare with the topology's configurations, not the saved ones")
 	fs.StringVarP(&f.output, "output", "o", "", "output format: json")
 	fs.BoolVar(&f.exitCode, "exit-code", false, "exit with 1 if anything would change")
 	return cmd

@@ -3,14 +3,12 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -175,7 +173,7 @@ func (f *execFlags) many(ctx context.Context, world IO, client *cluster.Client, 
 	}
 	results := make([]execResult, len(with))
 	bounded.Each(len(with), execAtOnce, func(i int) {
-		var out, errOut sharedBuffer
+		var out, errOut cluster.Buffer
 		code, err := execIn(ctx, client, found, with[i], argv, cluster.Streams{Out: &out, Err: &errOut})
 		results[i] = execResult{Node: with[i].Name, ExitCode: code, Stdout: out.String(), Stderr: errOut.String()}
 		if err != nil {
@@ -205,24 +203,6 @@ func (f *execFlags) many(ctx context.Context, world IO, client *cluster.Client, 
 		return errFailed
 	}
 	return nil
-}
-
-// sharedBuffer can be read while a command that was given up still writes.
-type sharedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *sharedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *sharedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func printResult(world IO, r execResult) {

@@ -44,6 +44,18 @@ func isTopology(arg string) bool {
 	return err == nil && !info.IsDir()
 }
 
+// place returns the topology or the name that the command line gives the lab, either may be
+// "".
+func (f *labRef) place(args []string) (topo, name string) {
+	switch {
+	case len(args) == 0:
+		return f.topo, ""
+	case isTopology(args[0]):
+		return args[0], ""
+	}
+	return f.topo, args[0]
+}
+
 // find connects and finds the lab.
 func (f *labRef) find(ctx context.Context, world IO, args []string) (*cluster.Client, cluster.Found, error) {
 	none := cluster.Found{}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -99,6 +100,11 @@ type lifecycle struct {
 	act  func(context.Context, *cluster.Client, cluster.Found, string) error
 	// stop: the nodes have no Pod afterwards.
 	stop bool
+	// loses: the nodes lose what is not saved. doing names the step in a question.
+	loses bool
+	doing string
+	save  bool
+	yes   bool
 
 	names  []string
 	client *cluster.Client
@@ -119,6 +125,10 @@ func (f *lifecycle) command(use, short, long string) *cobra.Command {
 	f.add(cmd, f.world, "t")
 	cmd.Flags().BoolVar(&f.wait, "wait", true, "wait until the nodes have restarted, started or stopped")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "time limit")
+	if f.loses {
+		cmd.Flags().BoolVar(&f.save, "save", false, "save the running configurations first, as 'c9s save' does")
+		cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask about configurations that are not saved")
+	}
 	return cmd
 }
 
@@ -145,7 +155,13 @@ func (f *lifecycle) choose(ctx context.Context) (err error) {
 	}
 	chosen, err := cluster.Select(nodes, f.names)
 	f.pods = deployments(chosen)
-	return fail(err)
+	if err != nil || !f.loses {
+		return fail(err)
+	}
+	// All nodes of a Pod go with it.
+	lost := slices.DeleteFunc(nodes, func(n cluster.Node) bool { return n.Stopped || !slices.Contains(f.pods, n.Deployment) })
+	keep := keepWork{save: f.save, yes: f.yes, dir: savedFolder(f.topo, f.lab)}
+	return keep.before(ctx, f.world, f.client, f.found, lost, kinds.Builtin(), f.doing)
 }
 
 func (f *lifecycle) change(ctx context.Context) error {
@@ -181,14 +197,15 @@ func (f *lifecycle) awaitReady(ctx context.Context) error {
 }
 
 func newRestart(world IO) *cobra.Command {
-	f := &lifecycle{world: world, verb: "replace the Pods", act: func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
+	f := &lifecycle{world: world, verb: "replace the Pods", loses: true, doing: "Restart", act: func(ctx context.Context, c *cluster.Client, l cluster.Found, name string) error {
 		return c.RestartRunning(ctx, l.Namespace, name)
 	}}
-	return f.command("restart", "Restart nodes", "Restart replaces the Pods of nodes. Addresses and data on claims stay the same.")
+	return f.command("restart", "Restart nodes", `Restart replaces the Pods of nodes. Addresses and data on claims stay the same. If a
+running configuration differs from the saved one, restart asks; --save saves it first.`)
 }
 
 func newStop(world IO) *cobra.Command {
-	f := &lifecycle{world: world, verb: "delete the Pods", act: scale(0), stop: true}
+	f := &lifecycle{world: world, verb: "delete the Pods", act: scale(0), stop: true, loses: true, doing: "Stop"}
 	return f.command("stop", "Stop nodes until they are started again",
 		"Stop deletes the Pods of nodes and leaves everything else. Their neighbours see the\nlinks go down. To bring the nodes back, use start or deploy.")
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,10 +20,12 @@ import (
 	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/internal/cli/show"
+	"github.com/c9s-lab/c9s/pkg/access"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/save"
+	"github.com/c9s-lab/c9s/pkg/tunnel"
 )
 
 // The states of a node in the table of save.
@@ -97,29 +99,16 @@ func (f *saveFlags) folder() (string, error) {
 	if f.dir != "" {
 		return f.dir, nil
 	}
-	topo := f.topo
-	if topo == "" && f.lab == "" && topologyHere() {
-		topo = "."
+	if dir := savedFolder(f.topo, f.lab); dir != "" {
+		return dir, nil
 	}
-	info, err := os.Stat(topo)
-	switch {
-	case err != nil:
-		return "", errors.New("no topology here to save next to: name one with --topo, or a folder with --dir")
-	case info.IsDir():
-		return filepath.Join(topo, kinds.SavedFolder), nil
-	}
-	return filepath.Join(filepath.Dir(topo), kinds.SavedFolder), nil
+	return "", errors.New("no topology here to save next to: name one with --topo, or a folder with --dir")
 }
 
 func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []string) error {
-	catalogue := kinds.Builtin()
-	if f.kindsDir != "" {
-		own, diags := kinds.LoadDir(catalogue, f.kindsDir)
-		report(world, diags)
-		if own == nil || hasErrors(diags) {
-			return errFailed
-		}
-		catalogue = own
+	catalogue, err := ownKinds(world, f.kindsDir)
+	if err != nil {
+		return err
 	}
 	client, found, nodes, err := f.find(ctx, world)
 	if err != nil {
@@ -133,19 +122,23 @@ func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []strin
 	if nodes, err = eachOnce(nodes); err != nil {
 		return fail(err)
 	}
-	directory, err := client.Directory(ctx, found)
+	c, err := openConfigs(ctx, client, found, nodes, catalogue, dir)
 	if err != nil {
 		return fail(err)
 	}
-	setKinds(nodes, directory)
+	defer c.Close()
+	return f.saveAll(ctx, world, c, nodes)
+}
+
+// saveAll saves nodes and prints the table.
+func (f *saveFlags) saveAll(ctx context.Context, world IO, c *configs, nodes []cluster.Node) error {
+	c.timeout = f.timeout
 	rows := make([]savedNode, len(nodes))
-	bounded.Each(len(nodes), execAtOnce, func(i int) {
-		rows[i] = f.one(ctx, client, found, nodes[i], catalogue, dir)
-	})
+	bounded.Each(len(nodes), execAtOnce, func(i int) { rows[i] = f.one(ctx, c, nodes[i]) })
 	if ctx.Err() != nil {
 		return exitCode(exitInterrupted)
 	}
-	return f.finish(ctx, world, found.Name, dir, rows)
+	return f.finish(ctx, world, c.found.Name, c.dir, rows)
 }
 
 // eachOnce returns the nodes without repetitions. A node has one file, so two cards of one are
@@ -192,45 +185,43 @@ func (f *saveFlags) finish(ctx context.Context, world IO, labName, dir string, r
 }
 
 // one saves one node.
-func (f *saveFlags) one(ctx context.Context, client *cluster.Client, found cluster.Found, n cluster.Node, catalogue *kinds.Catalogue, dir string) savedNode {
+func (f *saveFlags) one(ctx context.Context, c *configs, n cluster.Node) savedNode {
 	row := savedNode{Node: n.Name, Kind: n.Kind, State: failedState}
-	if !contract.HostName(n.Name) { // the name comes from the cluster, and might be a path
-		row.Reason = "its name cannot be that of a file"
-		return row
-	}
-	kind, ok := catalogue.Lookup(n.Kind)
-	switch {
-	case !ok:
-		row.State, row.Reason = unsupportedState, fmt.Sprintf("kind %q is not in the catalogue; name the folder of your own kinds with --kinds", n.Kind)
-		return row
-	case len(n.Containers) == 0:
-		row.State, row.Reason = unsupportedState, "it has no container"
-		return row
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
-	config, err := save.Config(ctx, kind, func(ctx context.Context, argv []string, in io.Reader, out, errOut io.Writer) (int, error) {
-		return execIn(ctx, client, found, n, argv, cluster.Streams{In: in, Out: out, Err: errOut})
-	})
-	if errors.Is(err, save.ErrUnsupported) {
-		row.State, row.Reason = unsupportedState, strings.TrimPrefix(err.Error(), save.ErrUnsupported.Error()+": ")
-		return row
+	kind, err := c.kind(n)
+	var config []byte
+	if err == nil {
+		config, err = c.running(ctx, n, kind)
 	}
 	if err == nil {
-		err = f.store(&row, kind, config, dir)
+		err = f.store(&row, c.file(n, kind), kind, config)
 	}
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		row.Reason = fmt.Sprintf("no configuration within %s", f.timeout)
+	case errors.Is(err, save.ErrUnsupported):
+		row.State, row.Reason = unsupportedState, strings.TrimPrefix(err.Error(), save.ErrUnsupported.Error()+": ")
 	case err != nil:
 		row.Reason = strings.TrimPrefix(err.Error(), "node "+n.Name+": ")
 	}
 	return row
 }
 
+// savable is a node as package save sees it.
+func savable(client *cluster.Client, tunnels *access.Lab, found cluster.Found, n cluster.Node, kind *kinds.Kind) save.Device {
+	return save.Device{
+		Exec: func(ctx context.Context, argv []string, in io.Reader, out, errOut io.Writer) (int, error) {
+			return execIn(ctx, client, found, n, argv, cluster.Streams{In: in, Out: out, Err: errOut})
+		},
+		Dial: func(ctx context.Context, port uint16) (net.Conn, error) {
+			if err := notStopped(n); err != nil {
+				return nil, err
+			}
+			return dialNode(ctx, tunnels, n.Deployment, tunnel.Target{Network: tunnel.TCP, Port: port})
+		},
+		Login: kind.Credentials,
+	}
+}
+
 // store writes the configuration, and with --history a copy.
-func (f *saveFlags) store(row *savedNode, kind *kinds.Kind, config []byte, dir string) error {
-	file := filepath.Join(dir, kind.Save.File(row.Node))
+func (f *saveFlags) store(row *savedNode, file string, kind *kinds.Kind, config []byte) error {
 	changed, err := save.Store(file, config)
 	if err != nil {
 		return err
@@ -242,7 +233,7 @@ func (f *saveFlags) store(row *savedNode, kind *kinds.Kind, config []byte, dir s
 	row.State = savedState
 	if f.history {
 		stamp := time.Now().UTC().Format("20060102T150405Z")
-		copied := filepath.Join(dir, "history", kind.Save.File(row.Node+"-"+stamp))
+		copied := filepath.Join(filepath.Dir(file), "history", kind.Save.File(row.Node+"-"+stamp))
 		return atomicfile.Write(copied, config, 0o600, 0o755)
 	}
 	return nil

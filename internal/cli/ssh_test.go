@@ -161,7 +161,7 @@ func TestConsoleSizes(t *testing.T) {
 // A node of a name that is a path is not saved anywhere.
 func TestSaveOfAHostileName(t *testing.T) {
 	for _, name := range []string{"../../.ssh/x", "a/b", "", ".."} {
-		row := (&saveFlags{}).one(t.Context(), nil, cluster.Found{}, cluster.Node{Name: name, Kind: "linux"}, kinds.Builtin(), t.TempDir())
+		row := (&saveFlags{}).one(t.Context(), &configs{catalogue: kinds.Builtin(), dir: t.TempDir()}, cluster.Node{Name: name, Kind: "linux"})
 		if row.State != failedState || row.Reason != "its name cannot be that of a file" {
 			t.Errorf("%q: %+v", name, row)
 		}

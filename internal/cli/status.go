@@ -3,10 +3,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,14 +22,17 @@ import (
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
 type statusFlags struct {
 	labRef
-	watch  bool
-	fresh  bool
-	output string
+	watch bool
+	fresh bool
+	// unsaved compares running configurations with the saved ones.
+	unsaved bool
+	output  string
 }
 
 func newStatus(world IO) *cobra.Command {
@@ -51,6 +57,7 @@ state.`,
 	fs := cmd.Flags()
 	fs.BoolVarP(&f.watch, "watch", "w", false, "watch, and print every change")
 	fs.BoolVar(&f.fresh, "fresh", false, "ask the Pods instead of the controller")
+	fs.BoolVar(&f.unsaved, "unsaved", false, "also mark nodes whose running configuration is not saved; asks each device")
 	fs.StringVarP(&f.output, "output", "o", "", "wide, json or yaml")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"wide", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -83,6 +90,11 @@ func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
 			}
 			return fail(err)
 		}
+		if f.unsaved {
+			if err := f.mark(ctx, client, found, args, &lab); err != nil {
+				return err
+			}
+		}
 		var text strings.Builder
 		if err := print(&text, lab); err != nil {
 			return fail(err)
@@ -101,6 +113,30 @@ func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
 			return nil
 		}
 	}
+}
+
+// mark adds the state of each node's configuration.
+func (f *statusFlags) mark(ctx context.Context, client *cluster.Client, found cluster.Found, args []string, l *status.Lab) error {
+	topo, name := f.place(args)
+	dir := savedFolder(topo, name)
+	if dir == "" {
+		return errors.New("--unsaved needs the folder of the topology: name it with --topo")
+	}
+	nodes, err := client.Nodes(ctx, found)
+	if err != nil {
+		return fail(err)
+	}
+	nodes = slices.DeleteFunc(nodes, func(n cluster.Node) bool { return n.Stopped })
+	c, err := openConfigs(ctx, client, found, nodes, kinds.Builtin(), dir)
+	if err != nil {
+		return fail(err)
+	}
+	defer c.Close()
+	states := c.states(ctx, nodes)
+	for i := range l.Nodes {
+		l.Nodes[i].Config = cmp.Or(states[l.Nodes[i].Name], configUnknown)
+	}
+	return nil
 }
 
 // news waits until the controller has other news than those with the tag, and returns the
@@ -156,6 +192,10 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 	if wide {
 		head = []string{"NODE", "KIND", "STATE", "RESTARTS", "MGMT-IPV4", "MGMT-IPV6", "EXPOSED", "MESH", "WORKER", "POD", "AGE", "IMAGE"}
 	}
+	marked := slices.ContainsFunc(l.Nodes, func(n status.Node) bool { return n.Config != "" })
+	if marked {
+		head = append(head, "CONFIG")
+	}
 	t.Row(append(head, "REASON")...)
 	for _, n := range l.Nodes {
 		state := string(n.State)
@@ -165,6 +205,9 @@ func printStatus(w io.Writer, l status.Lab, wide bool) error {
 		cells := []string{n.Name, dash(n.Kind), state, strconv.Itoa(n.Restarts), addr(n.IPv4, n.IPv6), dash(n.Worker), age(n.Started)}
 		if wide {
 			cells = []string{n.Name, dash(n.Kind), state, strconv.Itoa(n.Restarts), addr(n.IPv4), addr(n.IPv6), dash(n.Exposed), dash(mesh(n)), dash(n.Worker), dash(n.PodName), age(n.Started), dash(n.Image)}
+		}
+		if marked {
+			cells = append(cells, n.Config)
 		}
 		t.Row(append(cells, oneLine(n.Reason))...)
 	}

@@ -55,6 +55,9 @@ var (
 	CodeSaved = declare("saved-configurations", "nodes have configurations that c9s save wrote",
 		"The folder configs next to the topology has files of nodes. They are used only with --saved.",
 		"None needed. Use --saved to start the nodes with them, or delete the files.")
+	CodeSavedDiffers = declare("saved-differs", "a node starts with a saved configuration that differs from the declared one",
+		"The saved file is used to the letter. It does not have what the topology's file got since, and the other way round.",
+		"None needed. To use the topology's file, delete the saved one, or deploy without --saved.")
 	CodeMgmtNetwork = declare("mgmt-network", "a Pod cannot have the management network",
 		"A Pod has one management interface, so that a lab has one management network.",
 		"Keep one network under mgmt, and connect nodes to others by links to a bridge.")

@@ -33,6 +33,10 @@ func (c *compiler) compileSaved(n *node) {
 	if !ok {
 		return
 	}
+	if declared := declaredConfig(n); declared != nil && declared.Digest != ref.Digest {
+		c.diags.Warnf(CodeSavedDiffers, n.Pos, "c9s diff --config --declared shows the difference once the node runs",
+			"node %s starts with %s, which differs from %s", n.Name, filepath.ToSlash(written), declared.Origin)
+	}
 	if n.kind.ReadsStartup() {
 		n.StartupConfig = &lab.Config{File: ref, Name: filepath.Base(written), Verbatim: true}
 		return
@@ -40,6 +44,22 @@ func (c *compiler) compileSaved(n *node) {
 	n.Mounts = slices.DeleteFunc(n.Mounts, func(m lab.Mount) bool { return m.Target == rule.Target })
 	n.Mounts = append(n.Mounts, lab.Mount{Target: rule.Target, Pos: n.Pos, File: &ref})
 	slices.SortFunc(n.Mounts, func(a, b lab.Mount) int { return strings.Compare(a.Target, b.Target) })
+}
+
+// declaredConfig returns the configuration that the topology gives a node, nil for none.
+func declaredConfig(n *node) *lab.FileRef {
+	if n.kind.ReadsStartup() {
+		if n.StartupConfig == nil {
+			return nil
+		}
+		return &n.StartupConfig.File
+	}
+	for _, m := range n.Mounts {
+		if m.Target == n.kind.Save.Target {
+			return m.File
+		}
+	}
+	return nil
 }
 
 // reportSaved reports which saved configurations are used, or could be.
@@ -53,7 +73,7 @@ func (c *compiler) reportSaved() {
 		d.Message = "saved configurations are used: " + text
 	} else {
 		d.Message = "saved configurations are not used: " + text
-		d.Hint = "start with them by --saved"
+		d.Hint = "start with them by --saved, or \"saved: true\" in the policy file"
 	}
 	c.diags.Add(d)
 }

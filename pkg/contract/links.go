@@ -3,8 +3,10 @@ package contract
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 )
 
@@ -61,6 +63,21 @@ type Mgmt struct {
 	GatewayV6 netip.Addr   `json:"gatewayV6,omitzero"`
 	// ExternalAccess lets the device reach beyond the lab.
 	ExternalAccess bool `json:"externalAccess"`
+}
+
+// ReadMgmt reads the management section of a links.json.
+func ReadMgmt(file string) (*Mgmt, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var links struct {
+		Mgmt *Mgmt `json:"mgmt"`
+	}
+	if err := json.Unmarshal(data, &links); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return links.Mgmt, nil
 }
 
 // Bridge is a Linux bridge of the Pod: a bridge or ovs-bridge node.

@@ -23,11 +23,12 @@ const (
 	StagePlanning
 	StageRendering
 	StageImages
+	StageTesting
 )
 
 // String returns the stage's heading.
 func (s Stage) String() string {
-	return [...]string{"Reading the topology", "Compiling", "Allocating", "The policy file", "Planning", "Rendering", "Images"}[s]
+	return [...]string{"Reading the topology", "Compiling", "Allocating", "The policy file", "Planning", "Rendering", "Images", "Testing"}[s]
 }
 
 // Explanation describes a code.

@@ -161,6 +161,7 @@ func (in Input) options(c *Compiled, env []string, pol *policy.Policy) compile.O
 	}
 	if pol != nil {
 		o.Policy = pol
+		o.Saved = o.Saved || pol.Saved()
 	}
 	return o
 }

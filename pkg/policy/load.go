@@ -79,7 +79,7 @@ func (r *reader) tree(root *yaml.Node) *Policy {
 		return nil
 	}
 	r.env = env
-	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "shared-claim", "wires", "profiles")
+	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "saved", "shared-claim", "wires", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
@@ -101,6 +101,9 @@ func (r *reader) tree(root *yaml.Node) *Policy {
 			r.errorf(n, "use "+mgmtNamesPlain+" or "+mgmtNamesSuffix, "mgmt-names is %q", names)
 		}
 		p.suffixed = names == mgmtNamesSuffix
+	}
+	if n := top["saved"]; n != nil {
+		r.decode(n, "saved", &p.saved)
 	}
 	if n := top["shared-claim"]; n != nil && r.decode(n, "shared-claim", &p.sharedClaim) && len(validation.IsDNS1123Subdomain(p.sharedClaim)) > 0 {
 		r.errorf(n, "write the name of a PersistentVolumeClaim", "shared-claim %q is not a name of Kubernetes", p.sharedClaim)

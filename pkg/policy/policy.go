@@ -32,6 +32,8 @@ type Policy struct {
 	wires       Wires
 	image       string
 	sharedClaim string
+	// saved reports whether nodes start with their saved configurations.
+	saved bool
 	// suffixed reports whether management names are NODE.mgmt.
 	suffixed bool
 }
@@ -75,6 +77,8 @@ type File struct {
 	// MgmtNames is what the nodes are called on the management network: "plain" (the
 	// default) for containerlab's names, "suffix" for NODE.mgmt alone.
 	MgmtNames string `json:"mgmt-names,omitempty"`
+	// Saved starts nodes with the configurations that c9s save wrote, as --saved does.
+	Saved bool `json:"saved,omitempty"`
 	// SharedClaim is a PersistentVolumeClaim of the namespace that several Pods can mount
 	// (ReadWriteMany). It holds the named volumes that several Pods have.
 	SharedClaim string    `json:"shared-claim,omitempty"`
@@ -88,6 +92,9 @@ type Wires struct {
 	// key). Such wires are udp ones.
 	Encrypt bool `json:"encrypt,omitempty"`
 }
+
+// Saved reports whether nodes start with their saved configurations.
+func (p *Policy) Saved() bool { return p.saved }
 
 // Apply gives every node what the profiles that match it set, each field from the
 // first profile that has it, and sets the links' datapaths and impairments. A

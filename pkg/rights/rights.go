@@ -38,6 +38,7 @@ const (
 	Save     = "save"
 	Link     = "link"
 	Capture  = "capture"
+	Test     = "test"
 	SSH      = "ssh"     // and all others that connect to nodes: dial, forward, proxy, ...
 	Console  = "console" // of a node that is no virtual machine
 	Logs     = "logs"
@@ -47,7 +48,7 @@ const (
 )
 
 // Commands are all commands that need rights, in the order of the documentation.
-var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, Capture, SSH, Console, Logs, Restart, Support, Destroy}
+var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, Test, Capture, SSH, Console, Logs, Restart, Support, Destroy}
 
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
@@ -110,7 +111,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Deploy, pods, "", "list", "watch")
 	add(Deploy, deployments, "", "list", "watch")
 	add(Redeploy, pods, "", "deletecollection")
-	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, Capture, SSH, Console, Logs, Restart, Support} { // they find the lab and its nodes
+	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, Test, Capture, SSH, Console, Logs, Restart, Support} { // they find the lab and its nodes
 		add(command, configMaps, "", "list")
 		add(command, deployments, "", "list")
 		add(command, pods, "", "list")
@@ -137,6 +138,10 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Link, pods, "status", "patch")
 	add(Capture, configMaps, "", "get")
 	add(Capture, pods, "exec", "create")
+	add(Test, configMaps, "", "get", "update") // update for a check of convergence
+	add(Test, pods, "", "get")
+	add(Test, pods, "exec", "create")
+	add(Test, pods, "status", "patch")
 	add(SSH, configMaps, "", "get")
 	add(SSH, pods, "exec", "create")
 	add(Console, pods, "attach", "create")

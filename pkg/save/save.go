@@ -9,11 +9,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/c9s-lab/c9s/internal/atomicfile"
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
@@ -27,15 +31,23 @@ type Exec func(ctx context.Context, argv []string, in io.Reader, out, errOut io.
 // ErrUnsupported is the error of a node that has no configuration to save.
 var ErrUnsupported = errors.New("unsupported")
 
+// Device is a node whose configuration is saved.
+type Device struct {
+	Exec Exec
+	// Dial connects to a port of its management address.
+	Dial  func(ctx context.Context, port uint16) (net.Conn, error)
+	Login lab.Credentials
+}
+
 // Config returns the running configuration of a node, by the rule of its kind. The error
 // is ErrUnsupported, possibly wrapped, if the node has none.
-func Config(ctx context.Context, kind *kinds.Kind, exec Exec) ([]byte, error) {
+func Config(ctx context.Context, kind *kinds.Kind, d Device) ([]byte, error) {
 	rule := kind.Save
 	if rule == nil {
 		return nil, fmt.Errorf("%w: kind %s has no rule for saving", ErrUnsupported, kind.Name)
 	}
 	if len(rule.Probe) > 0 {
-		code, err := exec(ctx, rule.Probe, nil, io.Discard, io.Discard)
+		code, err := d.Exec(ctx, rule.Probe, nil, io.Discard, io.Discard)
 		switch {
 		case err != nil:
 			return nil, err
@@ -43,22 +55,65 @@ func Config(ctx context.Context, kind *kinds.Kind, exec Exec) ([]byte, error) {
 			return nil, fmt.Errorf("%w: %s", ErrUnsupported, rule.Without)
 		}
 	}
-	out, err := run(ctx, exec, rule.Argv, rule.Input, rule.Strict)
+	out, err := get(ctx, rule, d)
 	if err != nil {
 		return nil, err
 	}
-	if rule.Fetch != "" {
-		if out, err = run(ctx, exec, []string{"cat", rule.Fetch}, "", false); err != nil {
+	if rule.Text() {
+		if out, err = drop(trimTerminal(out), rule.Drop); err != nil {
 			return nil, err
 		}
-	}
-	if rule.Text() {
-		out = trimTerminal(out)
 	}
 	if len(bytes.TrimSpace(out)) == 0 {
 		return nil, errors.New("the configuration is empty")
 	}
 	return out, nil
+}
+
+// get does what a rule says, in its order.
+func get(ctx context.Context, rule *kinds.Save, d Device) (out []byte, err error) {
+	if rule.NETCONF != nil {
+		if out, err = overNETCONF(ctx, rule.NETCONF, d); err != nil {
+			return nil, err
+		}
+	}
+	if rule.SSH != nil {
+		if out, err = overSSH(ctx, rule.SSH, d); err != nil {
+			return nil, err
+		}
+	}
+	if len(rule.Argv) > 0 {
+		if out, err = run(ctx, d.Exec, rule.Argv, rule.Input, rule.Strict); err != nil {
+			return nil, err
+		}
+	}
+	if rule.Fetch != "" {
+		out, err = run(ctx, d.Exec, []string{"cat", rule.Fetch}, "", false)
+	}
+	return out, err
+}
+
+// drop leaves out the lines that match one of the patterns.
+func drop(text []byte, patterns []string) ([]byte, error) {
+	if len(patterns) == 0 {
+		return text, nil
+	}
+	var compiled []*regexp.Regexp
+	for _, p := range patterns {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			return nil, err
+		}
+		compiled = append(compiled, re)
+	}
+	var out bytes.Buffer
+	for line := range bytes.Lines(text) {
+		bare := bytes.TrimRight(line, "\r\n")
+		if !slices.ContainsFunc(compiled, func(re *regexp.Regexp) bool { return re.Match(bare) }) {
+			out.Write(line)
+		}
+	}
+	return out.Bytes(), nil
 }
 
 // run runs a command and returns its output. With strict, any output on standard error is

@@ -64,10 +64,12 @@ func TestConfig(t *testing.T) {
 		{"no rule", nil, nil, "", "unsupported: kind acme has no rule for saving"},
 		{"not this one", &kinds.Save{Argv: []string{"cli"}, Probe: []string{"look"}, Without: "it has no cli"}, map[string]answer{"look": {code: 1}}, "", "unsupported: it has no cli"},
 		{"this one", &kinds.Save{Argv: []string{"cli"}, Probe: []string{"look"}, Without: "it has no cli"}, map[string]answer{"look": {}, "cli": {out: "x"}}, "x", ""},
+		{"lines that are left out", &kinds.Save{Argv: []string{"cli"}, Drop: []string{"^Building"}}, map[string]answer{"cli": {out: "Building configuration...\r\nhostname r1\r\n"}}, "hostname r1\n", ""},
+		{"only a file", &kinds.Save{Fetch: "/c/x"}, map[string]answer{"cat /c/x": {out: "x"}}, "x", ""},
 		{"too much", cli, map[string]answer{"cli": {out: strings.Repeat("x", 1001)}}, "", "the configuration has more than 1000 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Config(t.Context(), &kinds.Kind{Name: "acme", Save: tt.rule}, (&device{answers: tt.answers}).exec)
+			got, err := Config(t.Context(), &kinds.Kind{Name: "acme", Save: tt.rule}, Device{Exec: (&device{answers: tt.answers}).exec})
 			if string(got) != tt.want || fmt.Sprint(err) != map[bool]string{true: "<nil>", false: tt.wantErr}[tt.wantErr == ""] {
 				t.Errorf("%q, %v; want %q, %s", got, err, tt.want, tt.wantErr)
 			}
@@ -95,7 +97,7 @@ func TestLate(t *testing.T) {
 		<-begun
 		return 0, context.DeadlineExceeded
 	}
-	if got, err := Config(t.Context(), &kinds.Kind{Save: &kinds.Save{Argv: []string{"cli"}}}, late); got != nil || !errors.Is(err, context.DeadlineExceeded) {
+	if got, err := Config(t.Context(), &kinds.Kind{Save: &kinds.Save{Argv: []string{"cli"}}}, Device{Exec: late}); got != nil || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%q, %v", got, err)
 	}
 	<-done
@@ -104,7 +106,7 @@ func TestLate(t *testing.T) {
 // TestInput: the command gets its lines at standard input.
 func TestInput(t *testing.T) {
 	d := &device{answers: map[string]answer{"cli": {out: "x"}}}
-	if _, err := Config(t.Context(), &kinds.Kind{Save: &kinds.Save{Argv: []string{"cli"}, Input: "show\n"}}, d.exec); err != nil || d.input != "show\n" {
+	if _, err := Config(t.Context(), &kinds.Kind{Save: &kinds.Save{Argv: []string{"cli"}, Input: "show\n"}}, Device{Exec: d.exec}); err != nil || d.input != "show\n" {
 		t.Errorf("%q, %v", d.input, err)
 	}
 }

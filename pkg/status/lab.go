@@ -90,6 +90,9 @@ type Node struct {
 	// are still running.
 	Commands []Command `json:"commands,omitempty"`
 	Source   string    `json:"source,omitempty"`
+	// Config is the state of the node's configuration: saved, unsaved, "never saved",
+	// unknown or "-" for a node without one; "" if it was not asked for.
+	Config string `json:"config,omitempty"`
 }
 
 // ExposedPort is a port of a node, and At which port of the load balancer it is.

@@ -2,7 +2,6 @@ package dial
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -31,7 +30,7 @@ func Run(ctx context.Context, dir string) error {
 		return err
 	}
 	defer own.Close()
-	mgmt, err := management(filepath.Join(contract.LinksDir, contract.LinksFile))
+	mgmt, err := contract.ReadMgmt(filepath.Join(contract.LinksDir, contract.LinksFile))
 	if err != nil {
 		return err
 	}
@@ -41,21 +40,6 @@ func Run(ctx context.Context, dir string) error {
 	}
 	defer d.Close()
 	return Serve(ctx, stdio(), d, dir)
-}
-
-// management reads the management section of links.json.
-func management(file string) (*contract.Mgmt, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var links struct {
-		Mgmt *contract.Mgmt `json:"mgmt"`
-	}
-	if err := json.Unmarshal(data, &links); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
-	}
-	return links.Mgmt, nil
 }
 
 // pipeSize is the length of the pipes to the container runtime, in bytes. A longer one makes

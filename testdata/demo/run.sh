@@ -48,18 +48,8 @@ c9s deploy "$topo" --planner builtin --yes ${image:+--image "$image"}
 say "c9s status"
 c9s status "$topo" -o wide
 
-say "PC1 to PC2, over the routers (c9s exec PC1 -- ping 10.2.0.10)"
-tries=0
-until answer=$(c9s exec PC1 --lab demo -- ping -c 3 -i 0.3 -W 1 10.2.0.10 2>&1); do
-	tries=$((tries + 1))
-	if [ $tries -ge 30 ]; then
-		echo "$answer" >&2
-		exit 1
-	fi
-	[ $tries -gt 1 ] || echo "waiting for OSPF"
-	sleep 2
-done
-echo "$answer"
+say "c9s test: every link at its MTU, OSPF, PC1 to PC2, and the time without an answer when a link fails"
+c9s test testdata/demo/demo.test.yaml --topo "$topo"
 
 say "Next"
 [ "$where" = current ] || echo "export KUBECONFIG=$KUBECONFIG"
@@ -67,6 +57,7 @@ cat <<'END'
 bin/c9s shell R1                                  # then: vtysh
 bin/c9s exec R1 -- vtysh -c 'show ip route ospf'
 bin/c9s status demo -w
+bin/c9s test testdata/demo/demo.test.yaml -t testdata/demo/demo.clab.yml
 bin/c9s destroy demo
 END
 [ "$where" = current ] || echo "make cluster-down                                 # the cluster itself"

@@ -130,10 +130,14 @@ type Startup struct {
 }
 
 // Save is how the running configuration of a node is saved: a command in its first
-// container prints it, or writes it to a file there.
+// container, or a session with the device over SSH or NETCONF, prints it or writes it to a
+// file in the container. NETCONF comes first if there are several.
 type Save struct {
+	// NETCONF and SSH are sessions with the device, with the credentials of the kind.
+	NETCONF *SaveNETCONF `yaml:"netconf" json:"netconf,omitempty"`
+	SSH     *SaveSSH     `yaml:"ssh" json:"ssh,omitempty"`
 	// Argv is the command, Input its standard input.
-	Argv  []string `yaml:"argv" json:"argv"`
+	Argv  []string `yaml:"argv" json:"argv,omitempty"`
 	Input string   `yaml:"input" json:"input,omitempty"`
 	// Fetch is the file in the container that has the configuration afterwards; without
 	// it, the output of the command is the configuration.
@@ -142,6 +146,12 @@ type Save struct {
 	Strict bool `yaml:"strict" json:"strict,omitempty"`
 	// Extension is that of the saved file, without the dot.
 	Extension string `yaml:"extension" json:"extension,omitempty"`
+	// Drop are regular expressions of lines that are no part of the configuration.
+	Drop []string `yaml:"drop" json:"drop,omitempty"`
+	// Ignore are regular expressions of lines that comparisons leave out. Blocks is set if
+	// the order of lines that are not indented has no meaning.
+	Ignore []string `yaml:"ignore" json:"ignore,omitempty"`
+	Blocks bool     `yaml:"blocks" json:"blocks,omitempty"`
 	// Binary is set for a configuration that is not text.
 	Binary bool `yaml:"binary" json:"binary,omitempty"`
 	// Probe is a command that succeeds only in containers whose configuration can be
@@ -150,6 +160,37 @@ type Save struct {
 	Without string   `yaml:"without" json:"without,omitempty"`
 	// Target is where the saved file is mounted if the kind reads no startup-config.
 	Target string `yaml:"target" json:"target,omitempty"`
+}
+
+// SaveSSH is a session with the device's command line: lines that are typed, each when the
+// device has prompted for it. The output of the last one is the configuration. With Exec, each
+// is a command of its own instead, for devices that run those without a terminal.
+type SaveSSH struct {
+	Lines []string `yaml:"lines" json:"lines"`
+	Exec  bool     `yaml:"exec" json:"exec,omitempty"`
+	// Fails is a regular expression of outputs that report an error.
+	Fails string `yaml:"fails" json:"fails,omitempty"`
+	// Port is 22 by default.
+	Port uint16 `yaml:"port" json:"port,omitempty"`
+}
+
+// SaveNETCONF is a session by NETCONF over SSH: Copy is the datastore that the running
+// configuration is copied to, Get the one whose contents are the configuration, as XML.
+type SaveNETCONF struct {
+	Copy string `yaml:"copy" json:"copy,omitempty"`
+	Get  string `yaml:"get" json:"get,omitempty"`
+	// Port is 830 by default.
+	Port uint16 `yaml:"port" json:"port,omitempty"`
+}
+
+// Neighbours reads the neighbours of a protocol: a command that prints JSON, and a template
+// over that, which writes a line for each neighbour: its addresses, ids and names with spaces
+// between, its interface and its state, with "|" between.
+type Neighbours struct {
+	Argv []string `yaml:"argv" json:"argv"`
+	Read string   `yaml:"read" json:"read"`
+	// Up is a regular expression of the states in which a neighbour is up.
+	Up string `yaml:"up" json:"up"`
 }
 
 // SavedFolder is the folder of saved configurations next to the topology.

@@ -67,6 +67,13 @@ type Kind struct {
 	Persist []string `yaml:"persist" json:"persist,omitempty"`
 	// Save is how the running configuration is saved, nil if it cannot be.
 	Save *Save `yaml:"save" json:"save,omitempty"`
+	// Ping is the command by which c9s test pings from a node whose data plane is not the
+	// network namespace of its container. Its words are templates that see .Address, .IPv6,
+	// .Device, .Size and .Payload; a word that comes out empty is left out. Exit code 1
+	// means that there was no answer.
+	Ping []string `yaml:"ping" json:"ping,omitempty"`
+	// Neighbours are the readers of the neighbours of protocols, by protocol.
+	Neighbours map[string]*Neighbours `yaml:"neighbours" json:"neighbours,omitempty"`
 	// Decides are the parts of a plan that are taken from the catalogue whoever
 	// plans, since they depend on what only the device or the issued certificate
 	// can tell: "steps" (those of the kind), "startup" (the configuration of a node

@@ -120,6 +120,7 @@ func (k *Kind) section(b *strings.Builder) {
 	item("stops with", k.StopSignal)
 	item("keeps what is saved in", codes(k.Persist))
 	item("`c9s save`", k.saveText())
+	item("`c9s test` reads neighbours of", strings.Join(slices.Sorted(maps.Keys(k.Neighbours)), ", "))
 	for _, m := range k.Missing {
 		item("**not supported**", m)
 	}
@@ -133,10 +134,23 @@ func (k *Kind) saveText() string {
 	if s == nil {
 		return ""
 	}
-	text := code(strings.Join(s.Argv, " "))
-	if s.Fetch != "" {
-		text += ", then " + code(s.Fetch)
+	var parts []string
+	if n := s.NETCONF; n != nil && n.Copy != "" {
+		parts = append(parts, "NETCONF copies running to "+n.Copy)
 	}
+	if n := s.NETCONF; n != nil && n.Get != "" {
+		parts = append(parts, "NETCONF gets "+n.Get)
+	}
+	if s.SSH != nil {
+		parts = append(parts, "SSH "+code(strings.Join(s.SSH.Lines, "; ")))
+	}
+	if len(s.Argv) > 0 {
+		parts = append(parts, code(strings.Join(s.Argv, " ")))
+	}
+	if s.Fetch != "" {
+		parts = append(parts, code(s.Fetch))
+	}
+	text := strings.Join(parts, ", then ")
 	if s.Without != "" {
 		text += "; not if " + s.Without
 	}

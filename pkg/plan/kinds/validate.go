@@ -3,8 +3,10 @@ package kinds
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	texttemplate "text/template"
 
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
@@ -66,8 +68,23 @@ func (l *loader) validate(s *source, k *Kind, c *Catalogue) {
 		oneOf("ports", p.Protocol, "tcp", "udp")
 	}
 	if s := k.Save; s != nil {
-		if len(s.Argv) == 0 {
-			wrong("save", "the command argv is missing")
+		gets := s.NETCONF != nil && s.NETCONF.Get != ""
+		switch {
+		case count(len(s.Argv) > 0, s.SSH != nil, gets) > 1 || count(len(s.Argv) > 0, s.SSH != nil, gets, s.Fetch != "") == 0:
+			wrong("save", "it needs one of argv, ssh, netconf.get and fetch for the configuration")
+		case s.SSH != nil && len(s.SSH.Lines) == 0:
+			wrong("save", "ssh has no lines")
+		case s.NETCONF != nil && s.NETCONF.Copy == "" && !gets:
+			wrong("save", "netconf needs copy or get")
+		}
+		patterns := slices.Concat(s.Drop, s.Ignore)
+		if s.SSH != nil {
+			patterns = append(patterns, s.SSH.Fails)
+		}
+		for _, pattern := range patterns {
+			if _, err := regexp.Compile(pattern); err != nil {
+				wrong("save", "%v", err)
+			}
 		}
 		if s.Fetch != "" && !path.IsAbs(s.Fetch) || s.Target != "" && !path.IsAbs(s.Target) {
 			wrong("save", "fetch and target need absolute paths")
@@ -77,6 +94,23 @@ func (l *loader) validate(s *source, k *Kind, c *Catalogue) {
 		}
 		if strings.ContainsAny(s.Extension, "/ ") || strings.HasPrefix(s.Extension, ".") {
 			wrong("save", "%q is not the extension of a file", s.Extension)
+		}
+	}
+	for protocol, n := range k.Neighbours {
+		_, readErr := texttemplate.New("").Parse(n.Read)
+		_, upErr := regexp.Compile(n.Up)
+		switch {
+		case len(n.Argv) == 0 || n.Read == "" || n.Up == "":
+			wrong("neighbours", "%s needs argv, read and up", protocol)
+		case readErr != nil:
+			wrong("neighbours", "%s: read: %v", protocol, readErr)
+		case upErr != nil:
+			wrong("neighbours", "%s: up: %v", protocol, upErr)
+		}
+	}
+	for _, word := range k.Ping {
+		if _, err := texttemplate.New("").Parse(word); err != nil {
+			wrong("ping", "%v", err)
 		}
 	}
 	for i, step := range k.Steps {

@@ -1,0 +1,222 @@
+//go:build !nocluster
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/c9s-lab/c9s/internal/bounded"
+	"github.com/c9s-lab/c9s/pkg/access"
+	"github.com/c9s-lab/c9s/pkg/cluster"
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/save"
+)
+
+// configs reads the configurations of a lab's nodes: the running ones, and those saved in a
+// folder.
+type configs struct {
+	client    *cluster.Client
+	found     cluster.Found
+	catalogue *kinds.Catalogue
+	dir       string
+	reach     *access.Lab
+	timeout   time.Duration
+}
+
+// openConfigs corrects the kinds of nodes, and returns their configurations.
+func openConfigs(ctx context.Context, client *cluster.Client, found cluster.Found, nodes []cluster.Node, catalogue *kinds.Catalogue, dir string) (*configs, error) {
+	directory, err := client.Directory(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	setKinds(nodes, directory)
+	return &configs{client: client, found: found, catalogue: catalogue, dir: dir, reach: tunnels(client, found.Namespace), timeout: configTime}, nil
+}
+
+// configTime is how long to wait for the running configuration of a node.
+const configTime = 2 * time.Minute
+
+func (c *configs) Close() { c.reach.Close() }
+
+// kind returns the kind of a node whose configuration can be saved, or says why it cannot.
+func (c *configs) kind(n cluster.Node) (*kinds.Kind, error) {
+	kind, ok := c.catalogue.Lookup(n.Kind)
+	switch {
+	case !contract.HostName(n.Name): // the name comes from the cluster, and might be a path
+		return nil, errors.New("its name cannot be that of a file")
+	case !ok:
+		return nil, fmt.Errorf("%w: kind %q is not in the catalogue; name the folder of your own kinds with --kinds", save.ErrUnsupported, n.Kind)
+	case len(n.Containers) == 0:
+		return nil, fmt.Errorf("%w: it has no container", save.ErrUnsupported)
+	case kind.Save == nil:
+		return nil, fmt.Errorf("%w: kind %s has no rule for saving", save.ErrUnsupported, kind.Name)
+	}
+	return kind, nil
+}
+
+// running returns the running configuration of a node.
+func (c *configs) running(ctx context.Context, n cluster.Node, kind *kinds.Kind) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	config, err := save.Config(ctx, kind, savable(c.client, c.reach, c.found, n, kind))
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("no configuration within %s", c.timeout)
+	}
+	return config, err
+}
+
+// file is where the configuration of a node is saved.
+func (c *configs) file(n cluster.Node, kind *kinds.Kind) string {
+	return filepath.Join(c.dir, kind.Save.File(n.Name))
+}
+
+// saved returns the saved configuration of a node, nil if there is none.
+func (c *configs) saved(n cluster.Node, kind *kinds.Kind) ([]byte, error) {
+	data, err := os.ReadFile(c.file(n, kind))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// The states of a node's configuration.
+const (
+	configSaved       = "saved"
+	configUnsaved     = "unsaved"
+	configNever       = "never saved"
+	configUnsupported = "-"
+	configUnknown     = "unknown"
+)
+
+// states returns the state of each node's configuration. Only nodes with a saved one can have
+// unsaved work: what others had at the start is not known.
+func (c *configs) states(ctx context.Context, nodes []cluster.Node) map[string]string {
+	list := make([]string, len(nodes))
+	bounded.Each(len(nodes), execAtOnce, func(i int) { list[i] = c.state(ctx, nodes[i]) })
+	out := map[string]string{}
+	for i, n := range nodes {
+		out[n.Name] = list[i]
+	}
+	return out
+}
+
+func (c *configs) state(ctx context.Context, n cluster.Node) string {
+	kind, err := c.kind(n)
+	if err != nil {
+		return configUnsupported
+	}
+	saved, err := c.saved(n, kind)
+	if err != nil {
+		return configUnknown
+	}
+	if saved == nil {
+		return configNever
+	}
+	running, err := c.running(ctx, n, kind)
+	switch {
+	case errors.Is(err, save.ErrUnsupported):
+		return configUnsupported
+	case err != nil:
+		return configUnknown
+	}
+	switch text, err := save.Diff(kind.Save, "saved", saved, "running", running); {
+	case err != nil:
+		return configUnknown
+	case text != "":
+		return configUnsaved
+	}
+	return configSaved
+}
+
+// unsaved returns the nodes with unsaved work.
+func (c *configs) unsaved(ctx context.Context, nodes []cluster.Node) []cluster.Node {
+	states := c.states(ctx, nodes)
+	var out []cluster.Node
+	for _, n := range nodes {
+		if states[n.Name] == configUnsaved {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// keepWork offers to save what is about to be lost with the Pods of some nodes: it saves with
+// always, or asks for the nodes with unsaved work. Without a folder of saved configurations it
+// does nothing but with always.
+type keepWork struct {
+	save bool
+	yes  bool
+	dir  string
+}
+
+// before saves, or asks. doing completes the question: "restart".
+func (k keepWork) before(ctx context.Context, world IO, client *cluster.Client, found cluster.Found, nodes []cluster.Node, catalogue *kinds.Catalogue, doing string) error {
+	if k.dir == "" && k.save {
+		return errors.New("--save needs the folder of the topology: name it with --topo")
+	}
+	if !k.save && (k.yes || !anyFile(k.dir)) {
+		return nil
+	}
+	c, err := openConfigs(ctx, client, found, nodes, catalogue, k.dir)
+	if err != nil {
+		return fail(err)
+	}
+	defer c.Close()
+	if nodes, err = eachOnce(nodes); err != nil {
+		return fail(err)
+	}
+	if k.save {
+		return (&saveFlags{timeout: configTime}).saveAll(ctx, world, c, nodes)
+	}
+	lost := c.unsaved(ctx, nodes)
+	if len(lost) == 0 {
+		return ctx.Err()
+	}
+	var names []string
+	for _, n := range lost {
+		names = append(names, n.Name)
+	}
+	question := fmt.Sprintf("The running configuration of %s is not saved. %s and lose it?", strings.Join(names, ", "), doing)
+	return confirm(ctx, world, question, "--save to save it first, or --yes")
+}
+
+// anyFile reports whether a folder has a file.
+func anyFile(dir string) bool {
+	if dir == "" {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			return true
+		}
+	}
+	return false
+}
+
+// savedFolder returns the folder of saved configurations of a topology, "" if the topology is
+// not on this machine.
+func savedFolder(topo, lab string) string {
+	if topo == "" && lab == "" && topologyHere() {
+		topo = "."
+	}
+	info, err := os.Stat(topo)
+	switch {
+	case topo == "" || err != nil:
+		return ""
+	case info.IsDir():
+		return filepath.Join(topo, kinds.SavedFolder)
+	}
+	return filepath.Join(filepath.Dir(topo), kinds.SavedFolder)
+}
