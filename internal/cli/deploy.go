@@ -32,10 +32,14 @@ type deployFlags struct {
 	// deleteData answers the question about saved data, which --yes does not.
 	deleteData bool
 	// test runs the lab's tests when it is ready.
-	test   bool
-	junit  string
-	save   bool
-	output string
+	test  bool
+	junit string
+	save  bool
+	ttl   time.Duration
+	// expires is ttl from the start of the command.
+	expires time.Time
+	owner   string
+	output  string
 }
 
 func newDeploy(world IO) *cobra.Command {
@@ -66,6 +70,8 @@ deploy a lab at a time. You can interrupt deploy and run it again at any time.`,
 	fs.StringVar(&f.dryRun, "dry-run", "none", "none, client (print what would be applied) or server (let the API server validate it)")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask before restarting nodes, deleting objects or setting the Pod Security level")
 	fs.BoolVar(&f.deleteData, "delete-data", false, "delete the saved data of removed nodes")
+	fs.DurationVar(&f.ttl, "ttl", 0, "remove the lab after this time, such as 8h; 'c9s extend' postpones it (default: as before, or never)")
+	fs.StringVar(&f.owner, "owner", "", "owner of the lab, for 'c9s labs' (default: your name in the cluster)")
 	fs.BoolVar(&f.save, "save", false, "first save the running configurations of nodes that restart, as 'c9s save' does")
 	fs.BoolVar(&f.test, "test", false, "run 'c9s test' when the lab is ready, and exit with its code")
 	fs.StringVar(&f.junit, "junit", "", "write the results of --test to this file, in the format of JUnit")
@@ -81,6 +87,12 @@ func (f *deployFlags) checkFlags() error {
 	}
 	if f.output != "" && f.output != "json" {
 		return fmt.Errorf("--output %q: use json", f.output)
+	}
+	if f.ttl < 0 || f.ttl > 0 && f.ttl < time.Minute {
+		return fmt.Errorf("--ttl %s: use at least 1m", f.ttl)
+	}
+	if f.ttl > 0 && f.noController {
+		return errors.New("--ttl needs the controller, which removes the lab: remove --no-controller")
 	}
 	if f.timeout < 0 {
 		return fmt.Errorf("--timeout %s: use a duration, or 0 for no limit", f.timeout)
@@ -134,10 +146,13 @@ type inCluster struct {
 	volatile []string
 }
 
+// changeOptions changes the options of a render for a cluster.
+type changeOptions func(context.Context, *cluster.Client, cluster.Existing, *render.Options)
+
 // prepareLab compiles and renders a topology with what the cluster already has of
 // it: its allocations, wire key and certificates. A nil result with errFailed
 // means that the diagnostics have been reported.
-func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags, args []string) (*inCluster, error) {
+func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags, args []string, change changeOptions) (*inCluster, error) {
 	ref, err := f.ref(args)
 	if err != nil {
 		return nil, err
@@ -181,7 +196,10 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if key == nil {
 		key = pipeline.NewWireKey()
 	}
-	options := render.Options{WireKey: key, Image: runningImage(existing, rules)}
+	options := render.Options{WireKey: key, Image: runningImage(existing, rules), Expires: existing.Expires, Owner: existing.Owner}
+	if change != nil {
+		change(ctx, client, existing, &options)
+	}
 	out, diags, err := f.renderLab(ctx, world, c, rules, options, completing(ctx, client, existing))
 	if err != nil {
 		return nil, err
@@ -194,6 +212,7 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if err != nil {
 		return nil, fail(err)
 	}
+	l.Own(existing)
 	return &inCluster{client: client, lab: l, existing: existing, out: out, links: len(c.Lab.Links), volatile: volatileNodes(c)}, nil
 }
 
@@ -264,11 +283,14 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 	if err := f.checkFlags(); err != nil {
 		return err
 	}
+	if f.ttl > 0 {
+		f.expires = time.Now().Add(f.ttl)
+	}
 	d := &deployment{deployFlags: f, world: world, args: args}
 	if err := d.loadTests(); err != nil {
 		return err
 	}
-	in, err := f.prepareLab(ctx, world, &f.targetFlags, args)
+	in, err := f.prepareLab(ctx, world, &f.targetFlags, args, f.belong)
 	if err != nil {
 		return err
 	}
@@ -276,6 +298,19 @@ func (f *deployFlags) run(ctx context.Context, world IO, args []string) error {
 	defer d.show.end()
 	defer d.release()
 	return cluster.RunSteps(ctx, d.show.step, d.steps())
+}
+
+// belong says whose the lab is and when it expires.
+func (f *deployFlags) belong(ctx context.Context, client *cluster.Client, existing cluster.Existing, o *render.Options) {
+	if !f.expires.IsZero() {
+		o.Expires = f.expires
+	}
+	switch {
+	case f.owner != "":
+		o.Owner = f.owner
+	case existing.Lab == "":
+		o.Owner = client.User(ctx)
+	}
 }
 
 // steps returns what deploy does, in order.
@@ -402,7 +437,7 @@ func (d *deployment) compare(context.Context) (err error) {
 		return err
 	}
 	// With saved configurations, nodes start with what has just been saved.
-	if d.in, err = d.prepareLab(d.claimed, d.world, &d.targetFlags, d.args); err != nil {
+	if d.in, err = d.prepareLab(d.claimed, d.world, &d.targetFlags, d.args, d.belong); err != nil {
 		return err
 	}
 	prune := d.changes.Prune
@@ -445,6 +480,9 @@ func (d *deployment) keep(ctx context.Context) (saved bool, err error) {
 func (d *deployment) prepareNamespace(context.Context) error {
 	err := d.in.client.EnsureNamespace(d.claimed, d.in.lab, d.in.existing)
 	if err == nil {
+		err = d.in.client.ApplyExpiry(d.claimed, d.in.lab)
+	}
+	if err == nil {
 		err = d.in.client.Prepare(d.claimed, d.in.lab, d.changes)
 	}
 	if err != nil {
@@ -486,7 +524,7 @@ func (f *deployFlags) upToDate(ctx context.Context, world IO, in *inCluster, arg
 		in.existing = existing
 		return in, nil
 	}
-	again, err := f.prepareLab(ctx, world, &f.targetFlags, args)
+	again, err := f.prepareLab(ctx, world, &f.targetFlags, args, f.belong)
 	if err != nil {
 		return in, err
 	}

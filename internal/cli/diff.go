@@ -81,7 +81,7 @@ func (f *diffFlags) run(ctx context.Context, world IO, args []string) error {
 	if f.output != "" && f.output != "json" {
 		return fmt.Errorf("--output %q: use json", f.output)
 	}
-	in, err := f.prepareLab(ctx, world, &f.targetFlags, args)
+	in, err := f.prepareLab(ctx, world, &f.targetFlags, args, nil)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ topology:
     F1: {kind: linux, image: frr, binds: ["old.conf:/etc/frr/frr.conf", "old.conf:/etc/frr/daemons"]}
     A1: {kind: linux, image: alpine}
 `,
-		"seed.conf": "host-name seed;\n", "old.conf": "old\n",
+		"policy.yaml": "apiVersion: c9s.dev/v1\nkind: Policy\nsaved: true\n",
+		"seed.conf":   "host-name seed;\n", "old.conf": "old\n",
 		"configs/R1.conf": config, "configs/S1.json": `{"a": "{{ $HOME"}`, "configs/F1.conf": "new frr\n", "configs/R9.conf": "of nobody\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
@@ -42,6 +43,8 @@ topology:
 		want, lack []string
 	}{
 		{nil, "saved configurations are not used: " + names, []string{"host-name seed;"}, []string{line, json, "new frr"}},
+		{[]string{"--policy", filepath.Join(dir, "policy.yaml")}, "warning: node R1 starts with configs/R1.conf, which differs from seed.conf", []string{line, json, "new frr"}, []string{"host-name seed;"}},
+		{[]string{"--saved"}, "warning: node F1 starts with configs/F1.conf, which differs from old.conf", []string{line}, nil},
 		{[]string{"--saved"}, "saved configurations are used: " + names, []string{line, json, "new frr"}, []string{"host-name seed;", "of nobody"}},
 	} {
 		out, errs, code := run(t, append([]string{"render", topo, "--planner", "builtin"}, tt.args...)...)

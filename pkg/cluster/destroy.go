@@ -272,6 +272,9 @@ func (d *destruction) removeAll(ctx context.Context, kind string, going []*metav
 	bounded.Each(len(going), requestsAtOnce, func(i int) {
 		options := options
 		options.Preconditions = &metav1.Preconditions{UID: &going[i].UID}
+		if d.KeepData && kind == "ConfigMap" && going[i].Name == contract.ExpiryConfigMap {
+			options.PropagationPolicy = new(metav1.DeletePropagationOrphan) // it owns the data
+		}
 		errs[i] = resource.Delete(ctx, going[i].Name, options)
 	})
 	for i, live := range going {

@@ -8,10 +8,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -32,14 +34,19 @@ type Existing struct {
 	WireKey        []byte
 	// CA is the lab's certificate authority, Certificates those of nodes, by the
 	// name of their Secret.
-	CA           *render.Certificate
+	CA *render.Certificate
+	// Expires is when the lab expires, the zero value for never, and expiry the UID of the
+	// object that owns the others. Owner is the user who deployed it.
+	Expires      time.Time
+	expiry       types.UID
+	Owner        string
 	Certificates map[string]render.Certificate
 }
 
 // Same reports whether a lab is rendered with the same allocations and keys from both.
 func (e Existing) Same(other Existing) bool {
 	return e.Lab == other.Lab && e.Image == other.Image && e.Version == other.Version && bytes.Equal(e.WireKey, other.WireKey) &&
-		reflect.DeepEqual(e.Allocations, other.Allocations) && reflect.DeepEqual(e.CA, other.CA) && reflect.DeepEqual(e.Certificates, other.Certificates)
+		e.Expires.Equal(other.Expires) && e.expiry == other.expiry && reflect.DeepEqual(e.Allocations, other.Allocations) && reflect.DeepEqual(e.CA, other.CA) && reflect.DeepEqual(e.Certificates, other.Certificates)
 }
 
 // Existing reads a namespace. One that does not exist is empty.
@@ -64,6 +71,12 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 	for _, cm := range maps_.Items {
 		if name := cm.Annotations[contract.AnnotationLabName]; name != "" {
 			out.Lab, out.Version = name, cm.Annotations[contract.AnnotationVersion]
+		}
+		switch cm.Name {
+		case contract.ExpiryConfigMap:
+			out.Expires, out.expiry = contract.ParseExpiry(cm.Annotations[contract.AnnotationExpires]), cm.UID
+		case contract.DirectoryConfigMap:
+			out.Owner = cm.Annotations[contract.AnnotationOwner]
 		}
 		if strings.HasPrefix(cm.Name, contract.AllocationsName(0)) {
 			for _, text := range cm.Data {

@@ -21,6 +21,10 @@ import (
 type Found struct {
 	Name, Namespace string
 	Created         time.Time
+	// Owner is the user who deployed it, "" if that is not known. Expires is the zero value
+	// for a lab that does not expire.
+	Owner   string
+	Expires time.Time
 	// Deployed reports whether c9s deploy made it; otherwise it was applied as
 	// rendered.
 	Deployed bool
@@ -51,8 +55,12 @@ func (c *Client) Labs(ctx context.Context, namespace string) ([]Found, error) {
 // destroy --keep-data leaves has allocations.
 func labsOf(list []metav1.PartialObjectMetadata) []Found {
 	found := map[[2]string]Found{}
+	expires := map[[2]string]time.Time{}
 	for i := range list {
 		cm := &list[i]
+		if cm.Name == contract.ExpiryConfigMap {
+			expires[[2]string{cm.Annotations[contract.AnnotationLabName], cm.Namespace}] = contract.ParseExpiry(cm.Annotations[contract.AnnotationExpires])
+		}
 		directory := cm.Name == contract.DirectoryConfigMap
 		if !directory && cm.Name != contract.AllocationsName(0) {
 			continue
@@ -63,14 +71,37 @@ func labsOf(list []metav1.PartialObjectMetadata) []Found {
 		}
 		found[key] = Found{
 			Name: key[0], Namespace: cm.Namespace, Created: cm.CreationTimestamp.Time,
-			Deployed: applied(cm), DataOnly: !directory,
+			Deployed: applied(cm), DataOnly: !directory, Owner: cm.Annotations[contract.AnnotationOwner],
 		}
+	}
+	for key, l := range found {
+		l.Expires = expires[key]
+		found[key] = l
 	}
 	out := slices.Collect(maps.Values(found))
 	slices.SortFunc(out, func(a, b Found) int {
 		return strings.Compare(a.Name+"\x00"+a.Namespace, b.Name+"\x00"+b.Namespace)
 	})
 	return out
+}
+
+// EmptyNamespaces returns the namespaces that c9s created and that have none of the labs.
+func (c *Client) EmptyNamespaces(ctx context.Context, labs []Found, namespace string) ([]string, error) {
+	list, err := c.Typed.CoreV1().Namespaces().List(ctx, metav1.ListOptions{
+		LabelSelector: "app.kubernetes.io/managed-by=c9s," + contract.LabelComponent + "=" + contract.ComponentLab,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for namespaces: %w", err)
+	}
+	var out []string
+	for _, ns := range list.Items {
+		used := slices.ContainsFunc(labs, func(l Found) bool { return l.Namespace == ns.Name })
+		if !used && ns.DeletionTimestamp == nil && (namespace == "" || namespace == ns.Name) {
+			out = append(out, ns.Name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
 }
 
 // Choose picks a lab by its name, or the only one for "". Where no lab has the name,

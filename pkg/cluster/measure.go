@@ -11,6 +11,12 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
+// firstLines is the beginning of what a program complains of, on one line.
+func firstLines(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	return text[:min(len(text), 300)]
+}
+
 // Measure lets the sidecar of a Deployment's present Pod measure its links and paths.
 func (c *Client) Measure(ctx context.Context, lab Found, deployment string, r contract.MeasureRequest) (contract.Measurement, error) {
 	var m contract.Measurement
@@ -30,10 +36,10 @@ func (c *Client) Measure(ctx context.Context, lab Found, deployment string, r co
 	switch {
 	case err != nil:
 		return m, err
-	case code == usageCode:
+	case code == usageCode && strings.HasPrefix(errOut.String(), "Usage:"):
 		return m, fmt.Errorf("the sidecar of Pod %s is of an older c9s and cannot measure: deploy the lab again", pod.Name)
 	case code != 0:
-		return m, fmt.Errorf("the sidecar of Pod %s: %s", pod.Name, strings.TrimSpace(errOut.String()))
+		return m, fmt.Errorf("the sidecar of Pod %s: %s", pod.Name, firstLines(errOut.String()))
 	}
 	if err := foreign.JSON([]byte(out.String()), foreign.MaxElements, &m); err != nil {
 		return m, fmt.Errorf("the sidecar of Pod %s: %w", pod.Name, err)

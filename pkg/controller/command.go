@@ -39,6 +39,7 @@ metrics. A lab does without it.`,
 					return err
 				}
 			}
+			o.Expires = os.Getenv(contract.ExpiryEnv) != ""
 			config.UserAgent = "c9s-controller"
 			// Less to read, and to keep while reading, than JSON.
 			config.ContentType = runtime.ContentTypeProtobuf

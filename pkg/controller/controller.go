@@ -32,7 +32,9 @@ type Options struct {
 	Address, Private string
 	// Interval is how often a sidecar is asked that has nothing new.
 	Interval time.Duration
-	Log      *slog.Logger
+	// Expires is set for a lab that expires.
+	Expires bool
+	Log     *slog.Logger
 }
 
 // Lease times. Nothing hurries: without a leader labs go on.
@@ -134,6 +136,9 @@ func (c *controller) term(ctx context.Context) error {
 				abandon(err)
 			}
 		}()
+		if c.o.Expires {
+			go (&expirer{client: c.client, namespace: c.o.Namespace, log: c.log}).run(led)
+		}
 		err := c.lead(led)
 		failed := err != nil && led.Err() == nil
 		abandon(nil)

@@ -173,8 +173,8 @@ func TestRun(t *testing.T) {
 			f.outputs["R1 sh -c ip route"] = []Output{{Out: "blackhole 10.0.0.0/8"}}
 		}, `commands/R1: route: failed: the output has "blackhole"`},
 		{"another exit code", `commands: [{nodes: [R1], command: [x]}]`, nil, "commands/R1: x: failed: exit code 127, want 0: not found"},
-		{"JSON", `commands: [{nodes: [R1], command: [x], json: [{path: "{.a[*].b}", equals: "1 true"}, {path: "{.a}", count: 1}, {path: "{.none}", count: 0}]}]`, func(f *fake) {
-			f.outputs["R1 x"] = []Output{{Out: `{"a":[{"b":1},{"b":true}]}`}}
+		{"JSON", `commands: [{nodes: [R1], command: [x], json: [{path: "{.a[*].b}", equals: "1 true"}, {path: "{.a}", count: 1}, {path: "{.none}", count: 0}, {path: "{['x\\.y/z'][0].b}", equals: "2"}]}]`, func(f *fake) {
+			f.outputs["R1 x"] = []Output{{Out: `{"a":[{"b":1},{"b":true}],"x.y/z":[{"b":2}]}`}}
 		}, "commands/R1: x: passed"},
 		{"other JSON", `commands: [{nodes: [R1], command: [x], json: [{path: "{.a}", equals: "2"}]}]`, func(f *fake) {
 			f.outputs["R1 x"] = []Output{{Out: `{"a":"1"}`}}

@@ -131,11 +131,15 @@ func (b *labBuilder) controllerContainer() corev1.Container {
 			PeriodSeconds: period,
 		}
 	}
+	env := []corev1.EnvVar{fieldEnv("POD_NAME", "metadata.name"), fieldEnv("POD_NAMESPACE", "metadata.namespace")}
+	if !b.index.opts.Expires.IsZero() {
+		env = append(env, corev1.EnvVar{Name: contract.ExpiryEnv, Value: "true"})
+	}
 	return corev1.Container{
 		Name:    "controller",
 		Image:   b.index.image,
 		Command: []string{"/c9s-controller"},
-		Env:     []corev1.EnvVar{fieldEnv("POD_NAME", "metadata.name"), fieldEnv("POD_NAMESPACE", "metadata.namespace")},
+		Env:     env,
 		Ports:   []corev1.ContainerPort{{Name: "http", ContainerPort: contract.ControllerPort, Protocol: corev1.ProtocolTCP}},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")},

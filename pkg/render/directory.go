@@ -34,6 +34,9 @@ func (b *labBuilder) directory() *corev1.ConfigMap {
 	}
 	text := fmt.Sprintf("{\"version\":%q,\"lab\":%q,\"nodes\":[\n%s\n]}\n", contract.DirectoryVersion, b.index.lab.Name, nodes.String())
 	cm := b.labConfigMap(contract.DirectoryConfigMap, contract.ComponentLab, nil)
+	if b.index.opts.Owner != "" {
+		cm.Annotations[contract.AnnotationOwner] = b.index.opts.Owner
+	}
 	if jsonCost(text) <= smallObject {
 		cm.Data = map[string]string{contract.DirectoryFile: text}
 		return cm

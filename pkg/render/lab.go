@@ -54,6 +54,7 @@ func (b *labBuilder) labObjects() []manifest.Object {
 	add(manifest.GroupLab, b.networkPolicy())
 	if !b.index.opts.NoController {
 		add(manifest.GroupController, b.controller()...)
+		add(manifest.GroupController, b.expiry()...)
 	}
 	return out
 }

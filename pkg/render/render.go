@@ -6,6 +6,7 @@ package render
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,10 @@ type Options struct {
 	// RequireKVM keeps nodes that need KVM on workers whose labels say that they have it.
 	// It is for clusters in which some worker has such a label.
 	RequireKVM bool
+	// Expires is when the lab's controller removes it; the zero value for never.
+	Expires time.Time
+	// Owner is the user who deploys the lab, "" for nobody in particular.
+	Owner string
 	// Certificates asks for the Secret <id>-tls of these nodes (by name).
 	Certificates map[string]Certificate
 }

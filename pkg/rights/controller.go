@@ -13,6 +13,15 @@ type Rule struct {
 	Use, Worst string
 }
 
+// Expiry is the rule of the controller of a lab that expires.
+func Expiry() Rule {
+	return Rule{
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{contract.ExpiryConfigMap}, Verbs: []string{"get", "delete"}},
+		"remove the lab when it has expired: this object owns all others",
+		"remove the lab at any time, with the data of its devices",
+	}
+}
+
 // Controller are the rules of the controller's Role: what it uses and no more, which
 // its own tests check. The API server cannot restrict "create" to a name.
 func Controller() []Rule {

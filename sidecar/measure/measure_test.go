@@ -3,6 +3,7 @@ package measure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -249,4 +250,33 @@ func TestNames(t *testing.T) {
 
 func contextFor(t *testing.T, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Context(), limit)
+}
+
+// TestGateway: the sidecar pings the node from the gateway, in its own network namespace, and
+// gives that back each time.
+func TestGateway(t *testing.T) {
+	n := newNetwork(t)
+	p := &Pod{
+		Mgmt: &contract.Mgmt{GatewayV4: netip.MustParseAddr("10.0.1.1"), GatewayV6: netip.MustParseAddr("fd00:1::1")},
+		Own: func() (*nspace.Namespace, error) {
+			file, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", n.a.FD()))
+			if err != nil {
+				return nil, err
+			}
+			return nspace.Open(file)
+		},
+	}
+	ctx, cancel := contextFor(t, 10*time.Second)
+	defer cancel()
+	ping := func(to string) contract.PingRequest {
+		return contract.PingRequest{To: netip.MustParseAddr(to), Gateway: true, Count: 3, IntervalMS: 50, TimeoutMS: 2000}
+	}
+	m := p.Measure(ctx, contract.MeasureRequest{Pings: []contract.PingRequest{ping("10.0.1.2"), ping("fd00:1::2"), ping("10.0.1.99")}})
+	if m.Pings[0].Received == 0 || m.Pings[1].Received == 0 || m.Pings[2].Received != 0 {
+		t.Errorf("%+v", m.Pings)
+	}
+	p.Mgmt = nil
+	if r := p.ping(ctx, ping("10.0.1.2")); r.Error != "the Pod has no management network" {
+		t.Errorf("%+v", r)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -97,9 +98,14 @@ func openEcho(space *nspace.Namespace, to, source netip.Addr, device string, who
 		}
 	}
 	if source.IsValid() {
-		var address unix.Sockaddr = &unix.SockaddrInet4{Addr: source.As4()}
+		if source.Is6() != to.Is6() {
+			return nil, fmt.Errorf("%s and the source %s are of two families", to, source)
+		}
+		var address unix.Sockaddr
 		if to.Is6() {
 			address = &unix.SockaddrInet6{Addr: source.As16()}
+		} else {
+			address = &unix.SockaddrInet4{Addr: source.As4()}
 		}
 		if err := unix.Bind(fd, address); err != nil {
 			return nil, os.NewSyscallError("bind to "+source.String(), err)

@@ -98,11 +98,9 @@ reachability:
 			"R1", "vtysh -c 'conf t' -c 'router bgp 65001' -c 'neighbor 10.0.12.2 remote-as 65002'"},
 		{"vlan", `topology:
   nodes:
-    SW:` + host + `        - ip link add br0 type bridge vlan_filtering 1
-        - ip link set br0 up
-        - ip link set eth1 master br0
-        - ip link set eth2 master br0
-        - bridge vlan add dev eth1 vid 10 pvid untagged
+    SW:` + host + `        - ip link add vlan10 type bridge
+        - ip link set vlan10 up
+        - ip link set eth1 master vlan10
     H1:` + host + `        - ip addr add 10.0.10.1/24 dev eth1
     H2:` + host + `        - ip addr add 10.0.10.2/24 dev eth1
   links:
@@ -114,10 +112,10 @@ reachability:
 commands:
   - name: VLAN 10 on eth2
     nodes: [SW]
-    command: bridge vlan show dev eth2
-    matches: '\s10 PVID'
-`, nil, map[string]string{"H1 reaches 10.0.10.2": "no answer", "SW: VLAN 10 on eth2": `the output does not match`},
-			"SW", "bridge vlan add dev eth2 vid 10 pvid untagged"},
+    command: ip -j link show dev eth2
+    json: [{path: "{[0].master}", equals: vlan10}]
+`, nil, map[string]string{"H1 reaches 10.0.10.2": "no answer", "SW: VLAN 10 on eth2": `"", want "vlan10"`},
+			"SW", "ip link set eth2 master vlan10"},
 		{"mtu", `topology:
   nodes:
     H1:` + host + `        - ip addr add 10.0.10.1/24 dev eth1
