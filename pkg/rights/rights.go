@@ -44,11 +44,13 @@ const (
 	Logs     = "logs"
 	Restart  = "restart" // and stop, start
 	Support  = "support"
+	Restart  = "restart" // and stop, start, pause, resume
+	Extend   = "extend"
 	Destroy  = "destroy"
 )
 
 // Commands are all commands that need rights, in the order of the documentation.
-var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, Test, Capture, SSH, Console, Logs, Restart, Support, Destroy}
+var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, Test, Capture, SSH, Console, Logs, Restart, Extend, Support, Destroy}
 
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
@@ -111,7 +113,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Deploy, pods, "", "list", "watch")
 	add(Deploy, deployments, "", "list", "watch")
 	add(Redeploy, pods, "", "deletecollection")
-	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, Test, Capture, SSH, Console, Logs, Restart, Support} { // they find the lab and its nodes
+	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, Test, Capture, SSH, Console, Logs, Restart, Extend, Support} { // they find the lab and its nodes
 		add(command, configMaps, "", "list")
 		add(command, deployments, "", "list")
 		add(command, pods, "", "list")
@@ -153,6 +155,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Support, events, "", "list")
 	add(Support, pods, "log", "get")
 	add(Support, pods, "proxy", "get")
+	add(Extend, configMaps, "", "patch")
 	add(Destroy, configMaps, "", "get")
 	add(Destroy, pods, "", "list", "delete")
 	add(Destroy, replicaSets, "", "list", "delete")
