@@ -145,7 +145,7 @@ const helperPath = contract.HelperDir + "/" + contract.HelperFile
 
 // run runs the helper.
 func (c *copier) run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
-	var complaint sharedBuffer
+	var complaint cluster.Buffer
 	code, err := c.client.Pipe(ctx, c.namespace, c.pod, c.container, append([]string{helperPath}, args...), cluster.Streams{In: in, Out: out, Err: &complaint})
 	var missing *cluster.ProgramError
 	switch {

@@ -301,7 +301,7 @@ func (e *clabExec) run(ctx context.Context, world IO) error {
 }
 
 func runResult(ctx context.Context, client *cluster.Client, found cluster.Found, n cluster.Node, argv []string) clabResult {
-	var out, errOut sharedBuffer
+	var out, errOut cluster.Buffer
 	code, err := execIn(ctx, client, found, n, argv, cluster.Streams{Out: &out, Err: &errOut})
 	r := clabResult{Cmd: argv, Code: code, Stdout: out.String(), Stderr: errOut.String()}
 	var missing *cluster.ProgramError
