@@ -42,10 +42,9 @@ const (
 	SSH      = "ssh"     // and all others that connect to nodes: dial, forward, proxy, ...
 	Console  = "console" // of a node that is no virtual machine
 	Logs     = "logs"
-	Restart  = "restart" // and stop, start
-	Support  = "support"
 	Restart  = "restart" // and stop, start, pause, resume
 	Extend   = "extend"
+	Support  = "support"
 	Destroy  = "destroy"
 )
 
