@@ -203,8 +203,8 @@ topology:
 	})
 	l.namespace(t, nil)
 	ctx := t.Context()
-	// Workers share the machine's /var/tmp, as they would share a file server.
-	dir := "/var/tmp/c9s-e2e-" + l.ns
+	// Workers share the machine's /dev/shm, as they would share a file server.
+	dir := "/dev/shm/c9s-e2e-" + l.ns
 	shared := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("64Mi")}
 	_, err := l.Typed.CoreV1().PersistentVolumes().Create(ctx, &corev1.PersistentVolume{
