@@ -36,6 +36,14 @@ const (
 	late = 5 * time.Millisecond
 )
 
+// room is what may wait in the kernel, in bytes, for each direction of all interfaces together:
+// more than half a second of 100,000 small frames, which take far more memory than their bytes.
+// Each interface has leastRoom at least.
+const (
+	room      = 48 << 20
+	leastRoom = 1 << 20
+)
+
 // Session is one capture.
 type Session struct {
 	// Device and Own are the network namespaces of the device and of the sidecar.

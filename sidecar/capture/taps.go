@@ -89,7 +89,7 @@ func (s *Session) tap(l *tapped, in *api.Interface) error {
 	for i, p := range places {
 		var tap *datapath.Tap
 		err := p.space.Do(func() (err error) {
-			tap, err = datapath.OpenTap(indexes[i], s.filter)
+			tap, err = datapath.OpenTap(indexes[i], s.filter, max(leastRoom, room/len(s.request.Interfaces)))
 			return err
 		})
 		if err != nil {

@@ -29,9 +29,9 @@ type Tapped struct {
 	Length int
 }
 
-// OpenTap opens a tap with a filter, which may be empty. The thread must be in the interface's
-// network namespace.
-func OpenTap(index int, filter []bpf.RawInstruction) (*Tap, error) {
+// OpenTap opens a tap with a filter, which may be empty, and room for some bytes of frames that
+// wait for their reader. The thread must be in the interface's network namespace.
+func OpenTap(index int, filter []bpf.RawInstruction, room int) (*Tap, error) {
 	sock, err := Open(index, true)
 	if err != nil {
 		return nil, err
@@ -40,6 +40,7 @@ func OpenTap(index int, filter []bpf.RawInstruction) (*Tap, error) {
 		sock.Close()
 		return nil, fmt.Errorf("SO_TIMESTAMPNS: %w", err)
 	}
+	_ = unix.SetsockoptInt(sock.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room) // otherwise it has a leg's
 	if len(filter) > 0 {
 		program := make([]unix.SockFilter, len(filter))
 		for i, f := range filter {

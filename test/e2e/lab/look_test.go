@@ -23,7 +23,7 @@ func looked(t *testing.T, name string) *lab {
 topology:
   defaults: {kind: linux, image: 'ghcr.io/srl-labs/network-multitool:latest'}
   nodes:
-    A: {exec: [ip addr add 10.0.0.1/24 dev eth1]}
+    A: {exec: [ip addr add 10.0.0.1/24 dev eth1], env: {ADMIN_PASSWORD: Pl4nted-in-env}}
     B: {exec: [ip addr add 10.0.0.2/24 dev eth1]}
   links:
     - endpoints: ["A:eth1", "B:eth1"]
@@ -216,5 +216,69 @@ func TestGraphLive(t *testing.T) {
 		}
 		return nil
 	})
+	l.destroyed(t)
+}
+
+// TestTopAndSupport: top measures nodes and links, and the archive of support has what it should
+// and none of the secrets that were planted.
+func TestTopAndSupport(t *testing.T) {
+	l := looked(t, "measured")
+	l.reaches(t, "A", "10.0.0.2")
+	ping := l.command(t.Context(), "exec", "A", "-n", l.ns, "--", "ping", "-q", "-c", "150", "-i", "0.1", "-s", "1400", "10.0.0.2")
+	if err := ping.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ping.Wait() }()
+	type top struct {
+		Nodes []struct {
+			Name, State string
+			CPUMilli    *float64
+			MemoryBytes *uint64
+		}
+		Links []struct {
+			A, B         string
+			RateA, RateB *float64
+		}
+	}
+	testcluster.Eventually(t, patience, "rates and memory", func() error {
+		out, err := l.output(t, "top", l.name, "-n", l.ns, "-o", "json")
+		if err != nil {
+			return err
+		}
+		var m top
+		if err := json.Unmarshal(out, &m); err != nil {
+			return err
+		}
+		switch {
+		case len(m.Nodes) != 2 || len(m.Links) != 1 || m.Links[0].A != "A:eth1" || m.Links[0].B != "B:eth1":
+			return fmt.Errorf("top prints %s", out)
+		case m.Nodes[0].MemoryBytes == nil || *m.Nodes[0].MemoryBytes == 0 || m.Nodes[0].CPUMilli == nil:
+			return fmt.Errorf("no memory: %s", out)
+		case m.Links[0].RateA == nil || *m.Links[0].RateA < 50_000 || *m.Links[0].RateB < 50_000:
+			return fmt.Errorf("no rates: %s", out)
+		}
+		return nil
+	})
+	if out := l.c9s(t, "top", l.name, "-n", l.ns, "--sort", "rate"); !strings.Contains(out, "A:eth1") || !strings.Contains(out, "bit/s") {
+		t.Errorf("top:\n%s", out)
+	}
+	archive := filepath.Join(t.TempDir(), "report.tar.gz")
+	l.c9s(t, "support", l.name, "-n", l.ns, "-f", archive, "--device-logs")
+	names, err := exec.Command("tar", "-tzf", archive).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"versions.json", "status.json", "doctor.json", "events.txt", "objects/deployments/a.yaml", "-wire.log"} {
+		if !strings.Contains(string(names), want) {
+			t.Errorf("the archive lacks %s:\n%s", want, names)
+		}
+	}
+	texts, err := exec.Command("tar", "-xzOf", archive).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := strings.Index(string(texts), "Pl4nted-in-env"); i >= 0 {
+		t.Errorf("the archive has the planted secret: ...%s...", texts[max(0, i-300):min(len(texts), i+100)])
+	}
 	l.destroyed(t)
 }
