@@ -53,8 +53,8 @@ func (s *standIn) dial(_ context.Context, port uint16) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer l.Close()
 	go func() {
+		defer l.Close() // not before the connection is accepted
 		if conn, err := l.Accept(); err == nil {
 			s.serve(conn)
 		}
