@@ -43,17 +43,16 @@ func newCapture(world IO) *cobra.Command {
 	f := &captureFlags{}
 	cmd := &cobra.Command{
 		Use:   "capture NODE[:INTERFACE]... | --link NODE[:INTERFACE] [NODE[:INTERFACE]] | --all",
-		Short: "Capture the frames of links, at both ends if you like",
-		Long: `Capture records the frames of interfaces until you press Ctrl-C. The sidecars take them
-from the links, so images need no tcpdump, and one capture can have interfaces of several
-nodes. The file (pcapng) has an interface for each, with its name, the direction of each
-frame and the counts of dropped ones. Frames are in the order of their times: clocks of
-different workers are aligned by the echo of the wire, and a comment of each interface says
-how exact that is.
+		Short: "Capture the frames of links, at one end or both",
+		Long: `Capture records the frames of interfaces until you press Ctrl-C. The sidecars capture on the
+links, so images need no tcpdump, and one capture can have interfaces of several nodes. The
+file (pcapng) has the name of each interface, the direction of each frame and the number of
+dropped frames. Frames are sorted by time. c9s aligns the clocks of different workers with
+the heartbeats of the wire, and a comment of each interface gives the error.
 
 --link captures both ends of the links between two nodes, or of the link of one interface.
-The filter is in tcpdump's language (docs/guides/capture.md has the part that c9s knows),
-and runs in the kernel of the workers.`,
+The filter is in tcpdump's language and runs in the kernel of the workers; the guide
+docs/guides/capture.md lists the part of the language that c9s supports.`,
 		Example: `  c9s capture R1:eth1
   c9s capture --link R1 R2 --filter 'tcp port 179' -w bgp.pcapng
   c9s capture R1:eth1 R2:eth2 --wireshark

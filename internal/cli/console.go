@@ -36,9 +36,10 @@ func newConsole(world IO) *cobra.Command {
 		Use:   "console NODE",
 		Short: "Connect to the console of a node",
 		Long: `Console connects to the serial console of a node whose kind is a virtual machine, and to
-the main process of any other node. Several users may be connected to a main process at the
-same time. A serial console serves one after the other, the launch script of the image first.
-Press Ctrl-] to leave. The main process goes on. Ctrl-C and all other keys are the node's.`,
+the main process of any other node. Several users can connect to a main process at the same
+time. A serial console serves one connection at a time, the image's launch script first.
+Press Ctrl-] to leave; the main process keeps running. Ctrl-C and all other keys go to the
+node.`,
 		Example: `  c9s console vsrx1
   c9s console vmx1 --port 5001
   c9s console R1`,

@@ -31,13 +31,13 @@ func newConvert(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert [TOPO]",
 		Short: "Rewrite a topology for a newer release of containerlab, or clabernetes' documents as a topology",
-		Long: `Convert replaces what containerlab 0.80 and 0.81 no longer read by what they have instead:
+		Long: `Convert replaces fields that containerlab 0.80 and 0.81 no longer read by the new ones:
 extras, environment variables that became keys of a kind, and keys of components. Comments,
-order and layout stay. It prints the difference; --write changes the file. It rewrites
-nothing unless the lab stays the same.
+order and layout stay. Convert prints the difference; --write changes the file. It rewrites
+the file only if the lab stays the same.
 
-Documents of clabernetes become a topology and a c9s.yaml. -o writes both and the files that
-the documents hold to a folder. It overwrites nothing.`,
+For documents of clabernetes, convert generates a topology and a c9s.yaml. -o writes both, and
+the files in the documents, to a folder. It overwrites no existing file.`,
 		Example: `  c9s convert topo.clab.yml
   c9s convert topo.clab.yml --write
   c9s convert documents/ -o lab --adopt`,

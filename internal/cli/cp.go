@@ -39,10 +39,11 @@ func newCp(world IO) *cobra.Command {
 		Use:   "cp NODE:PATH PATH | PATH NODE:PATH",
 		Short: "Copy files and folders from and to nodes",
 		Long: `Cp copies a file or a folder from a node's container to this machine, or the other way.
-The rules are those of docker cp: what is copied lands in the destination if that is a
-folder, and becomes the destination otherwise; "/." at the end of the source copies what is
-in a folder. "-" is a tar stream on standard output or standard input. The image needs no
-tar. A file that is there keeps its place, so files that are mounted can be written.`,
+It follows the rules of docker cp: if the destination is a folder, cp copies into it;
+otherwise the copy has the name of the destination. With "/." at the end of the source, cp
+copies the contents of the folder. "-" is a tar stream on standard output or standard input.
+The image needs no tar. Cp writes existing files in place, so it can also write files that
+are mounted.`,
 		Example: `  c9s cp R1:/etc/frr/frr.conf .
   c9s cp images/ R1:/tmp
   c9s cp srl1:/etc/opt/srlinux/config.json - | tar tv`,

@@ -35,11 +35,11 @@ func newEvents(world IO) *cobra.Command {
 	f := &eventsFlags{}
 	cmd := &cobra.Command{
 		Use:   "events [LAB|TOPO]",
-		Short: "Print what happens to nodes and interfaces, as it happens",
+		Short: "Print changes of nodes and interfaces as they happen",
 		Long: `Events prints a line for each change of a node's container (create, start, die, destroy,
 health_status) and of an interface (create, update, delete), until you press Ctrl-C. With
--o json the lines have containerlab's keys. Nothing is polled: containers are followed by a
-watch of Pods, interfaces by a stream from each node's sidecar.`,
+-o json, the lines have containerlab's keys. Events does not poll: it watches the Pods, and
+each node's sidecar streams the changes of its interfaces.`,
 		Example: `  c9s events
   c9s events mylab --initial-state -o json
   c9s events --all --interface-stats --interface-stats-interval 5s`,
@@ -52,7 +52,7 @@ watch of Pods, interfaces by a stream from each node's sidecar.`,
 	f.labRef.add(cmd)
 	fs := cmd.Flags()
 	fs.BoolVarP(&f.all, "all", "a", false, "events of all labs, or of those in the namespace of -n")
-	fs.BoolVar(&f.initial, "initial-state", false, "first print the containers and interfaces that are there")
+	fs.BoolVar(&f.initial, "initial-state", false, "first print the existing containers and interfaces")
 	fs.BoolVar(&f.stats, "interface-stats", false, "also print the counters and rates of interfaces")
 	fs.DurationVar(&f.interval, "interface-stats-interval", time.Second, "time between two prints of the counters, at least 100ms")
 	fs.StringVarP(&f.output, "output", "o", "plain", "plain or json")

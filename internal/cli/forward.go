@@ -45,11 +45,11 @@ func newForward(world IO) *cobra.Command {
 		Short: "Forward ports of this machine to nodes",
 		Long: `Forward listens on loopback addresses of this machine and forwards connections and UDP
 datagrams to nodes, until you press Ctrl-C. Without a port, these are the ports of the
-node's kind; without a node, those of all nodes. On Linux each node has an address of
-its own in 127.0.0.0/8, and its ports keep their numbers where the system allows it:
-a port below 1024 that it does not becomes PORT+10000. Elsewhere the nodes share
-127.0.0.1 and each port gets a free number. LOCAL= chooses the local port.
-With --hosts, the nodes' names lead to their addresses (Linux, root).`,
+node's kind; without a node, those of all nodes. On Linux, each node has its own address
+in 127.0.0.0/8, and its ports keep their numbers if the system allows it; a port below
+1024 that is reserved for root becomes PORT+10000. On other systems, the nodes share
+127.0.0.1 and each port gets a free number. LOCAL= chooses the local port. With --hosts,
+the nodes' names resolve to these addresses (Linux, root).`,
 		Example: `  c9s forward
   c9s forward R1:161/udp srl1:57400
   c9s forward 8080=R1:80

@@ -31,16 +31,18 @@ func newGenerate(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "generate",
 		Aliases: []string{"gen"},
-		Short:   "Write a topology: a fabric, a ring, a mesh, or a hub with spokes",
-		Long: `Generate writes a lab that works as it is: a folder with the topology, a startup-config for
-each router, addresses of hosts, and checks for c9s test. Routers speak BGP on every link,
-without addresses. Names, addresses and AS numbers stay when the network grows.
+		Short:   "Generate a lab: a fabric, a ring, a mesh, or a hub with spokes",
+		Long: `Generate writes a lab that works without edits: a folder with the topology, a startup-config
+for each router, addresses of hosts, and checks for 'c9s test'. Routers speak BGP on every
+link, and the links need no addresses. If you generate a larger network later, existing
+nodes keep their names, addresses and AS numbers.
 
-Startup-configs are written for the kind frr. Of other kinds, generate writes the topology
-and leaves the devices with their kinds' own configurations.
+Generate writes startup-configs for the kind frr only. For other kinds it writes only the
+topology, and the devices start with the default configurations of their kinds.
 
---nodes takes containerlab's tiers too: "4:nokia_srlinux:ixrd3,2" is 4 nodes of a kind and
-type below 2 of the kind of --kind. That topology names no files, and is printed.`,
+--nodes also accepts containerlab's tiers: "4:nokia_srlinux:ixrd3,2" is 4 nodes of a kind and
+type, below 2 nodes of the kind that --kind sets. This topology refers to no files, and
+generate prints it.`,
 		Example: `  c9s generate --name dc --spines 2 --leaves 4 --hosts-per-leaf 2
   c9s generate --name wan --shape ring --nodes 6 -o labs/wan
   c9s generate --name 3tier --kind nokia_srlinux --nodes 4,2,1 > 3tier.clab.yml
@@ -59,8 +61,8 @@ type below 2 of the kind of --kind. That topology names no files, and is printed
 	fs.StringVar(&f.nodes, "nodes", "", "number of routers; or tiers, as NUMBER[:KIND[:TYPE]],...")
 	fs.StringSliceVar(&f.images, "image", nil, "image of a kind, as KIND=IMAGE")
 	fs.StringVarP(&f.dir, "output", "o", "", "folder to write (default: the name of the lab)")
-	fs.StringVar(&f.file, "file", "", "write the topology alone, to this file")
-	fs.BoolVar(&f.force, "force", false, "replace files that exist")
+	fs.StringVar(&f.file, "file", "", "write only the topology, to this file")
+	fs.BoolVar(&f.force, "force", false, "replace existing files")
 	_ = cmd.RegisterFlagCompletionFunc("shape", cobra.FixedCompletions(generate.Shapes, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds.Builtin().Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("output")

@@ -30,9 +30,9 @@ func newGraph(world IO) *cobra.Command {
 		Long: `Graph draws the nodes and links as Mermaid or Graphviz text, as a self-contained HTML
 page, as a picture (svg), for draw.io, or as JSON. It places nodes by the label graph-level,
 by their group or position (superspine, spine, leaf, host), or by their distance from the
-edge. With --live, it draws the running lab with the states of its nodes and links: without
---output, on a page that stays current and is served at a loopback address until you press
-Ctrl-C; with --output, as it is now.`,
+edge. With --live, it draws the running lab with the states of its nodes and links. Without
+--output, it serves a page at a loopback address and updates it until you press Ctrl-C;
+with --output, it writes the current state.`,
 		Example: `  c9s graph topo.clab.yml -o html > lab.html
   c9s graph topo.clab.yml | pbcopy
   c9s graph topo.clab.yml -o drawio > lab.drawio`,

@@ -36,10 +36,10 @@ func newInspect(world IO) *cobra.Command {
 		Short: "Print the nodes of a lab in containerlab's format",
 		Long: `Inspect prints what containerlab's inspect prints: the nodes of a lab, or of all labs
 (--all), with kind, image, state and management addresses, as a table, as CSV or as JSON
-with containerlab's keys. --details prints all that is known of the containers, as JSON with
-containerlab's keys. The states are those of c9s (ready, booting, ...), node names
-have no prefix, and container_id is the name of the Pod. For links, reasons and restarts,
-use c9s status.`,
+with containerlab's keys. --details prints all details of the containers, as JSON with
+containerlab's keys. The states are those of c9s (ready, booting, ...), node names have no
+prefix, and container_id is the name of the Pod. For links, reasons and restarts, use 'c9s
+status'.`,
 		Example: `  c9s inspect
   c9s inspect topo.clab.yml --wide
   c9s inspect --all -f json
@@ -54,7 +54,7 @@ use c9s status.`,
 	fs := cmd.Flags()
 	fs.BoolVarP(&f.all, "all", "a", false, "print the nodes of all labs, or of those in the namespace of -n")
 	fs.BoolVarP(&f.wide, "wide", "w", false, "also print namespace, worker, Pod, and exposed address and ports")
-	fs.BoolVar(&f.details, "details", false, "print all that is known of the containers, as JSON")
+	fs.BoolVar(&f.details, "details", false, "print all details of the containers, as JSON")
 	fs.StringVarP(&f.format, "format", "f", "table", "table, json or csv")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"table", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(newInspectInterfaces(world))

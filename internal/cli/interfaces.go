@@ -30,9 +30,9 @@ func newInspectInterfaces(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "interfaces [NODE...]",
 		Short: "Print the interfaces of nodes",
-		Long: `Interfaces prints the interfaces of nodes as the kernel has them: name, alias, MAC address,
-MTU, state, peer and counters. With -o json the keys are containerlab's, and after them
-c9s' own.`,
+		Long: `Interfaces prints the interfaces of nodes as the kernel reports them: name, alias, MAC
+address, MTU, state, peer and counters. With -o json, the output has containerlab's keys,
+followed by c9s' own.`,
 		Example: "  c9s inspect interfaces\n  c9s inspect interfaces R1\n  c9s inspect interfaces R1 -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.output != "" && f.output != "json" && f.output != "table" {

@@ -49,10 +49,10 @@ groups, labels and variables: kinds are groups, and the labels ansible-group and
 nornir-group* add more. json is containerlab's topology-data.json. Passwords are printed
 only with --with-secrets.
 
---via says how the tool reaches the nodes: ssh by a ProxyCommand of c9s, with no other
-configuration (the default for ansible); name by the names of nodes, for the entries
-that ssh-config installs, or a proxy (the default for the others); service by the
-addresses of Services; address by the management addresses, for a tool in the lab.`,
+--via sets how the tool reaches the nodes: 'ssh' through a ProxyCommand of c9s, with no
+other configuration (the default for ansible); 'name' by the names of nodes, for the
+entries that ssh-config installs, or a proxy (the default for the others); 'service' by
+the addresses of Services; 'address' by the management addresses, for a tool in the lab.`,
 		Example: `  c9s inventory -o ansible > hosts.yml && ansible-playbook -i hosts.yml site.yml
   c9s inventory mylab -o nornir --with-secrets
   c9s inventory -o prometheus-sd --via service --port 9273

@@ -33,8 +33,8 @@ func newOpen(world IO) *cobra.Command {
 		Use:   "open NODE",
 		Short: "Open the web page of a node in a browser",
 		Long: `Open forwards a loopback port of this machine to the web server of a node, and opens
-the page in your browser: $BROWSER, or the system's. The page is there until you press
-Ctrl-C. The port is the kind's for HTTPS, or for HTTP; 443 if it has neither.`,
+the page in your browser: $BROWSER, or the system's. The page is available until
+you press Ctrl-C. The port is the kind's port for HTTPS, or else for HTTP, or else 443.`,
 		Example: `  c9s open fw1
   c9s open H1 --port 80 --http
   c9s open fw1 --print`,

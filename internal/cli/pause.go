@@ -31,8 +31,8 @@ func newPause(world IO) *cobra.Command {
 		Use:   "pause [LAB|TOPO]",
 		Short: "Delete the Pods of a lab and keep everything else",
 		Long: `Pause deletes the Pods of all nodes, which frees their CPU and memory. Claims, addresses
-and all other objects stay, and resume brings the nodes back. The controller runs on. If a
-running configuration differs from the saved one, pause asks; --save saves it first.`,
+and all other objects stay, and resume starts the nodes again. The controller keeps running.
+If a running configuration differs from the saved one, pause asks; --save saves it first.`,
 		Example: "  c9s pause mylab\n  c9s pause --save",
 	}
 	f.command(cmd, world)
@@ -45,9 +45,9 @@ func newResume(world IO) *cobra.Command {
 	f := &pauseFlags{resume: true}
 	cmd := &cobra.Command{
 		Use:   "resume [LAB|TOPO]",
-		Short: "Start the nodes of a lab that was paused",
+		Short: "Start the nodes of a paused lab",
 		Long: `Resume starts the nodes that pause stopped, and waits until they are ready. Nodes that
-were stopped before stay so.`,
+you stopped before the pause stay stopped.`,
 		Example: "  c9s resume mylab",
 	}
 	f.command(cmd, world)
@@ -117,9 +117,9 @@ func newExtend(world IO) *cobra.Command {
 	var by time.Duration
 	cmd := &cobra.Command{
 		Use:   "extend [LAB|TOPO] --by TIME",
-		Short: "Postpone the time at which a lab is removed",
-		Long: `Extend postpones the time at which a lab of 'c9s deploy --ttl' expires: by --by from now,
-or from that time if that is later.`,
+		Short: "Postpone the expiry of a lab",
+		Long: `Extend postpones the expiry of a lab that was deployed with --ttl. It adds --by to the time
+of the expiry, or to the current time if that is later.`,
 		Example:           "  c9s extend mylab --by 4h",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,

@@ -25,7 +25,7 @@ func newProxy(world IO) *cobra.Command {
 		Long: `Proxy runs a SOCKS5 and HTTP proxy on a loopback port of this machine. Through it,
 browsers, curl and gNMI clients reach every port of the lab's nodes, by the names and
 management addresses that they have inside the lab. It connects to nothing else, and
-goes on when Pods are replaced. Press Ctrl-C to end it.`,
+keeps running when Pods are replaced. Press Ctrl-C to end it.`,
 		Example: `  c9s proxy
   curl -x socks5h://127.0.0.1:1080 http://R1/
   HTTPS_PROXY=127.0.0.1:1080 gnmic -a R1:57400 capabilities

@@ -18,10 +18,10 @@ import (
 func newShim(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shim",
-		Short: "Answer in place of docker or containerlab",
-		Long: `Shim answers the calls that scripts and editors make to docker and containerlab, for labs
-in the cluster. c9s does the same under these names: link it as docker, containerlab or
-clab in a folder of PATH.`,
+		Short: "Stand in for docker or containerlab",
+		Long: `Shim implements the calls that scripts and editors make to docker and containerlab, for labs
+in the cluster. To use it without changing them, link c9s as docker, containerlab or clab in
+a folder of PATH.`,
 		Example: `  c9s shim docker exec clab-mylab-R1 ip -br address
   c9s shim containerlab inspect --all --format json
   ln -s "$(command -v c9s)" ~/bin/docker`,

@@ -37,12 +37,12 @@ func newContainerlab(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "containerlab COMMAND",
 		Aliases: []string{"clab"},
-		Short:   "Answer containerlab's commands for labs in the cluster",
-		Long: `Containerlab answers the calls that editors (the VS Code extension), CI and scripts make to
-containerlab, with its flags and JSON forms: deploy, redeploy, apply, destroy, start, stop,
+		Short:   "Run containerlab's commands for labs in the cluster",
+		Long: `Containerlab implements the calls that editors (the VS Code extension), CI and scripts make to
+containerlab, with its flags and JSON output: deploy, redeploy, apply, destroy, start, stop,
 restart, save, exec, inspect, events, graph, tools netem and version. container_id is an ID
-that 'c9s shim docker' knows, and states are docker's. --runtime has no effect. What has no
-meaning in a cluster is rejected with the reason.`,
+that 'c9s shim docker' accepts, and states are docker's. --runtime has no effect. Calls
+without a meaning in a cluster fail with the reason.`,
 		Example: `  c9s shim containerlab deploy -t topo.clab.yml
   c9s shim containerlab inspect --all --details --format json
   c9s shim containerlab tools netem set -n clab-mylab-R1 -i eth1 --delay 10ms`,
@@ -57,7 +57,7 @@ meaning in a cluster is rejected with the reason.`,
 	fs.StringP("runtime", "r", "", "ignored")
 	fs.String("log-level", "", "ignored")
 	fs.CountP("debug", "d", "ignored")
-	tools := &cobra.Command{Use: "tools", Short: "Impair links, and answer for tools that are not there", Example: "  containerlab tools netem show -n clab-mylab-R1", Args: cobra.ArbitraryArgs, RunE: unknown}
+	tools := &cobra.Command{Use: "tools", Short: "Impair links, and report tools that are not supported", Example: "  containerlab tools netem show -n clab-mylab-R1", Args: cobra.ArbitraryArgs, RunE: unknown}
 	tools.AddCommand(newClabNetem(world, f), newClabShared(world, "sshx"), newClabShared(world, "gotty"))
 	cmd.AddCommand(newClabDeploy(world, f, "deploy", "dep"), newClabDeploy(world, f, "apply"), newClabDeploy(world, f, "redeploy", "rdep"), newClabDestroy(world, f),
 		newClabSave(world, f), newClabExec(world, f), newClabInspect(world, f), newClabEvents(world), newClabGraph(world, f), newClabVersion(world), tools)
@@ -278,7 +278,7 @@ func newClabSave(world IO, f *clab) *cobra.Command {
 func newClabEvents(world IO) *cobra.Command {
 	e := &eventsFlags{all: true}
 	cmd := &cobra.Command{
-		Use: "events", Short: "Print what happens to the nodes of all labs", Example: "  containerlab events --format json --initial-state",
+		Use: "events", Short: "Print changes of the nodes of all labs as they happen", Example: "  containerlab events --format json --initial-state",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd.Context(), world, nil) },
 	}
@@ -320,7 +320,7 @@ func newClabGraph(world IO, f *clab) *cobra.Command {
 
 // newClabShared is tools sshx or gotty, of which there is none.
 func newClabShared(world IO, name string) *cobra.Command {
-	cmd := &cobra.Command{Use: name, Short: "Answer that there is none", Example: "  containerlab tools " + name + " list -f json", Args: cobra.ArbitraryArgs,
+	cmd := &cobra.Command{Use: name, Short: "Report that the tool is not supported", Example: "  containerlab tools " + name + " list -f json", Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			return fail(fmt.Errorf("tools %s: not in a cluster; use 'c9s ssh', 'c9s console' or 'c9s proxy'", name))
 		}}
@@ -340,7 +340,7 @@ func newClabShared(world IO, name string) *cobra.Command {
 func newClabVersion(world IO) *cobra.Command {
 	var short, asJSON bool
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the release of containerlab that c9s answers for", Example: "  containerlab version --short",
+		Use: "version", Short: "Print the release of containerlab that c9s implements", Example: "  containerlab version --short",
 		Args: cobra.NoArgs,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			switch {
@@ -356,7 +356,7 @@ func newClabVersion(world IO) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&short, "short", "s", false, "print only the version")
 	cmd.Flags().BoolVarP(&asJSON, "json", "j", false, "print as JSON")
-	check := &cobra.Command{Use: "check", Short: "Report that c9s does not look for releases", Example: "  containerlab version check", Args: cobra.NoArgs, RunE: func(_ *cobra.Command, _ []string) error {
+	check := &cobra.Command{Use: "check", Short: "Report that c9s does not check for new releases", Example: "  containerlab version check", Args: cobra.NoArgs, RunE: func(_ *cobra.Command, _ []string) error {
 		_, err := fmt.Fprintf(world.Out, "You are on the latest version (%s) that c9s %s answers for\n", kinds.ContainerlabVersion, Version)
 		return err
 	}}

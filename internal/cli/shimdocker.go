@@ -25,11 +25,12 @@ const dockerHas = "exec, logs, cp, ps, inspect, start, stop, restart and version
 func newDocker(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docker COMMAND",
-		Short: "Answer docker's exec, logs, cp, ps and inspect for nodes",
-		Long: `Docker runs the calls of lab authors' scripts on the nodes of labs in the cluster: exec, logs,
-cp, ps, inspect, start, stop and restart, with docker's flags. Containers are called as
-containerlab calls them, clab-LAB-NODE, or by the beginning of their ID. There is no
-process of the worker to enter: .State.Pid is 0, so nsenter does not work.`,
+		Short: "Run docker's exec, logs, cp, ps, inspect and others for nodes",
+		Long: `Docker implements the docker commands that scripts for labs use, for the nodes of labs in the
+cluster: exec, logs, cp, ps, inspect, start, stop and restart, with docker's flags. Containers
+have the names that containerlab gives them, clab-LAB-NODE; the beginning of their ID works
+too. The processes of a node do not run on this machine: .State.Pid is 0, so nsenter does not
+work.`,
 		Example: `  c9s shim docker exec -it clab-mylab-R1 bash
   c9s shim docker ps --filter label=clab-node-kind=linux --format '{{.Names}}'
   c9s shim docker inspect -f '{{.State.Running}}' clab-mylab-R1`,

@@ -37,11 +37,11 @@ func newSSH(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ssh NODE [COMMAND...]",
 		Short: "Log in to a node with ssh",
-		Long: `Ssh logs in to a node, or runs a command there, with this machine's ssh program, or a
-client of its own where there is none. The connection goes through the API server and the node's sidecar: it needs no route to
-the Pod, no load balancer and no root. The user is that of the node's kind, host keys
-are not checked, and your keys, agent and configuration are used as always. With
---password, c9s answers the question for the password with the kind's default.`,
+		Long: `Ssh logs in to a node, or runs a command there. It uses this machine's ssh program, or its
+own client if there is none. The connection goes through the API server and the node's
+sidecar: it needs no route to the Pod, no load balancer and no root. The default user is that
+of the node's kind. Ssh does not check host keys, and uses your keys, agent and configuration
+as usual. With --password, it answers the password prompt with the kind's default.`,
 		Example: `  c9s ssh R1
   c9s ssh R1 show version
   c9s ssh srl1 --password

@@ -29,8 +29,8 @@ func newSSHConfig(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ssh-config [LAB|TOPO]",
 		Short: "Print ssh configuration for the nodes of a lab",
-		Long: `Ssh-config prints entries for ssh's configuration, by which ssh, scp, rsync, Ansible and
-editors reach the nodes by name: NODE, and NODE.LAB where several labs have nodes of one
+		Long: `Ssh-config prints entries for ssh's configuration. With them, ssh, scp, rsync, Ansible and
+editors reach the nodes by name: NODE, or NODE.LAB if several labs have a node of the same
 name. With --install, it writes them to ~/.ssh/c9s and has ~/.ssh/config include that
 folder; destroy removes them.`,
 		Example: `  c9s ssh-config --install

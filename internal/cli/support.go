@@ -36,8 +36,8 @@ func newSupport(world IO) *cobra.Command {
 		Short: "Write an archive for a bug report",
 		Long: `Support writes a compressed archive with what a bug report about a lab needs: its objects,
 states, events and link tables, the logs of c9s' own containers, versions, and what doctor
-finds. Secrets are not read. Environment variables, arguments and files of devices are left
-out, and texts that look like passwords or keys are removed. Look through it before you
+finds. It reads no Secrets, leaves out environment variables, arguments and files of devices,
+and removes text that looks like passwords or keys. Look through the archive before you
 publish it.`,
 		Example: `  c9s support
   c9s support mylab -f report.tar.gz --device-logs`,
@@ -52,7 +52,7 @@ publish it.`,
 	fs.StringVarP(&f.file, "file", "f", "", "archive to write (default: c9s-support-LAB.tar.gz)")
 	fs.Int64Var(&f.lines, "lines", 2000, "number of lines of each log, from its end")
 	fs.BoolVar(&f.devices, "device-logs", false, "include the logs of the devices")
-	fs.StringVarP(&f.output, "output", "o", "", "json lists the files as JSON")
+	fs.StringVarP(&f.output, "output", "o", "", "json prints the list of files as JSON")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

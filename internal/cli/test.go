@@ -48,11 +48,11 @@ func newTest(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [FILE]",
 		Short: "Check a running lab: links, reachability, neighbours, output of commands",
-		Long: `Test runs the checks of a file, TOPOLOGY.test.yaml next to the topology by default, and
-retries each until it passes or its time is up. Without a file it checks what any lab should
-have: every link passes packets of its MTU both ways, the management network works in both
-families, all names resolve, and neighbours hear one another by LLDP where both speak it. The
-sidecars measure, so the images need no tools.
+		Long: `Test runs the checks of a file and retries each of them until it passes or times out. The
+default file for NAME.clab.yml is NAME.test.yaml next to it. Without a file, test checks what
+any lab should have: every link passes packets of its MTU both ways, the management network
+works over IPv4 and IPv6, all names resolve, and LLDP neighbours see each other if both
+devices speak LLDP. The sidecars send the packets, so the images need no tools.
 
 The exit code is 0 if everything passed, 1 if a check failed, 2 if there was nothing to check,
 and 3 if there were only warnings.`,

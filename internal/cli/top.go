@@ -38,8 +38,8 @@ func newTop(world IO) *cobra.Command {
 		Short: "Show what nodes use and what links carry",
 		Long: `Top shows the CPU, memory and restarts of nodes, and the rates, loss, drops and round trip
 of links. On a terminal it keeps them current until you press Ctrl-C; otherwise it prints
-them once, or again and again with --watch. Links are measured by the sidecars. CPU and
-memory come from the cluster's metrics-server, or from the kubelets if you may ask them.`,
+them once, or repeatedly with --watch. The sidecars measure the links. CPU and memory come
+from the cluster's metrics-server, or from the kubelets if you have the right to query them.`,
 		Example: `  c9s top
   c9s top mylab --sort rate
   c9s top -o json`,
@@ -51,7 +51,7 @@ memory come from the cluster's metrics-server, or from the kubelets if you may a
 	}
 	f.labRef.add(cmd)
 	fs := cmd.Flags()
-	fs.BoolVarP(&f.watch, "watch", "w", false, "go on where the output is not a terminal too")
+	fs.BoolVarP(&f.watch, "watch", "w", false, "print repeatedly, even if the output is not a terminal")
 	fs.DurationVarP(&f.interval, "interval", "i", 2*time.Second, "time between two measurements")
 	fs.StringVar(&f.sort, "sort", "name", "order: "+strings.Join(topOrders, ", "))
 	fs.StringVarP(&f.output, "output", "o", "", "json prints each measurement as a line of JSON")
