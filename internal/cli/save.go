@@ -63,7 +63,8 @@ func newSave(world IO) *cobra.Command {
 		Short: "Save the running configurations of nodes next to the topology",
 		Long: `Save gets the running configuration of each node, as its kind defines, and writes it to
 configs/NODE.EXTENSION next to the topology. 'c9s deploy --saved' starts the nodes from these
-files. Save replaces a file only if the configuration has arrived in full and has changed. The exit code is 1 if any node failed.`,
+files. Save replaces a file only if the configuration has arrived in full and has changed.
+The exit code is 1 if any node failed.`,
 		Example: `  c9s save
   c9s save R1 R2 --history
   c9s save --git
