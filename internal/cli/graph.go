@@ -29,10 +29,10 @@ func newGraph(world IO) *cobra.Command {
 		Short: "Draw a topology, or a running lab",
 		Long: `Graph draws the nodes and links as Mermaid or Graphviz text, as a self-contained HTML
 page, as a picture (svg), for draw.io, or as JSON. It places nodes by the label graph-level,
-by their group or position (superspine, spine, leaf, host), or by their distance from the
-edge. With --live, it draws the running lab with the states of its nodes and links. Without
---output, it serves a page at a loopback address and updates it until you press Ctrl-C;
-with --output, it writes the current state.`,
+by their position, group or name (superspine, spine, leaf, host), or by their distance from
+nodes that are already placed. With --live, it draws the running lab with the states of its
+nodes and links. Without --output, it serves a page at a loopback address and updates it
+until you press Ctrl-C; with --output, it writes the current state.`,
 		Example: `  c9s graph topo.clab.yml -o html > lab.html
   c9s graph topo.clab.yml | pbcopy
   c9s graph topo.clab.yml -o drawio > lab.drawio`,
