@@ -136,16 +136,19 @@ func (c *configs) state(ctx context.Context, n cluster.Node) string {
 	return configSaved
 }
 
-// unsaved returns the nodes with unsaved work.
-func (c *configs) unsaved(ctx context.Context, nodes []cluster.Node) []cluster.Node {
+// unsaved returns the names of the nodes with unsaved work, and of those whose configuration
+// cannot be read, so that they may have some.
+func (c *configs) unsaved(ctx context.Context, nodes []cluster.Node) (unsaved, unknown []string) {
 	states := c.states(ctx, nodes)
-	var out []cluster.Node
 	for _, n := range nodes {
-		if states[n.Name] == configUnsaved {
-			out = append(out, n)
+		switch states[n.Name] {
+		case configUnsaved:
+			unsaved = append(unsaved, n.Name)
+		case configUnknown:
+			unknown = append(unknown, n.Name)
 		}
 	}
-	return out
+	return unsaved, unknown
 }
 
 // keepWork offers to save what is about to be lost with the Pods of some nodes: it saves with
@@ -176,15 +179,18 @@ func (k keepWork) before(ctx context.Context, world IO, client *cluster.Client, 
 	if k.save {
 		return (&saveFlags{timeout: configTime}).saveAll(ctx, world, c, nodes)
 	}
-	lost := c.unsaved(ctx, nodes)
-	if len(lost) == 0 {
+	unsaved, unknown := c.unsaved(ctx, nodes)
+	if ctx.Err() != nil || len(unsaved)+len(unknown) == 0 {
 		return ctx.Err()
 	}
-	var names []string
-	for _, n := range lost {
-		names = append(names, n.Name)
+	question := ""
+	if len(unsaved) > 0 {
+		question = fmt.Sprintf("The running configuration of %s is not saved. ", strings.Join(unsaved, ", "))
 	}
-	question := fmt.Sprintf("The running configuration of %s is not saved. %s and lose it?", strings.Join(names, ", "), doing)
+	if len(unknown) > 0 {
+		question += fmt.Sprintf("The running configuration of %s cannot be read. ", strings.Join(unknown, ", "))
+	}
+	question += doing + " and lose it?"
 	return confirm(ctx, world, question, "--save to save it first, or --yes")
 }
 

@@ -48,6 +48,7 @@ func (f *convertFlags) convertDocuments(_ context.Context, world IO, c *pipeline
 	for file, v := range files {
 		contents[file], modes[file] = v.Data, fs.FileMode(v.Mode)
 		if v.Secret {
+			modes[file] &^= 0o077
 			secrets = append(secrets, file)
 		}
 	}

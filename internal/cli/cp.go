@@ -187,6 +187,8 @@ func (c *copier) stream(ctx context.Context, world IO, file string, follow bool)
 
 // fetch copies from the container.
 func (c *copier) fetch(ctx context.Context, world IO, from, to string, follow, owners bool) (transfer.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	r, w := io.Pipe()
 	ran := make(chan error, 1)
 	go func() {
@@ -194,8 +196,11 @@ func (c *copier) fetch(ctx context.Context, world IO, from, to string, follow, o
 		w.CloseWithError(err)
 		ran <- err
 	}()
-	done, err := transfer.Unpack(r, to, transfer.UnpackOptions{Inside: contents(from), Owners: owners, Modes: fs.ModePerm})
+	done, err := transfer.Unpack(r, to, transfer.UnpackOptions{Name: baseName(path.Clean(from)), Inside: contents(from), Owners: owners, Modes: fs.ModePerm})
 	r.CloseWithError(errors.Join(err, io.ErrClosedPipe))
+	if err != nil {
+		cancel() // the rest of the stream, which may have no end
+	}
 	if failed := <-ran; failed != nil && (err == nil || errors.Is(err, failed)) {
 		return done, failed
 	}
@@ -243,6 +248,13 @@ func (c *copier) send(ctx context.Context, world IO, from, to string, follow, ow
 	}
 	var out bytes.Buffer
 	if err := c.run(ctx, in, &out, append(args, "--", to)...); err != nil {
+		select { // what is wrong here is why the node is not satisfied
+		case local := <-packed:
+			if local != nil && !errors.Is(local, io.ErrClosedPipe) {
+				err = local
+			}
+		default:
+		}
 		return transfer.Result{}, err
 	}
 	var done transfer.Result

@@ -308,7 +308,7 @@ func (f *deployFlags) belong(ctx context.Context, client *cluster.Client, existi
 	switch {
 	case f.owner != "":
 		o.Owner = f.owner
-	case existing.Lab == "":
+	case existing.Owner == "": // a new lab, or one of which only data was left
 		o.Owner = client.User(ctx)
 	}
 }

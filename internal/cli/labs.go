@@ -58,6 +58,7 @@ func newLabs(world IO) *cobra.Command {
 	cmd.Flags().BoolVar(&mine, "mine", false, "list only labs of which you are the owner")
 	cmd.Flags().BoolVar(&orphans, "orphans", false, "list what labs left behind")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
+	cmd.MarkFlagsMutuallyExclusive("mine", "orphans") // what is left behind has no owner
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -79,8 +79,10 @@ func kindOf(n cluster.Node) *kinds.Kind {
 
 // loginOf returns the login of a node: its kind's, or what the topology gives it instead. The
 // password is "" if it is not known.
-func loginOf(n cluster.Node) lab.Credentials {
-	login := kindOf(n).Credentials
+func loginOf(n cluster.Node) lab.Credentials { return loginWith(n, kindOf(n).Credentials) }
+
+// loginWith is loginOf a node whose kind may be one of the user's own.
+func loginWith(n cluster.Node, login lab.Credentials) lab.Credentials {
 	if n.Login == nil {
 		return login
 	}

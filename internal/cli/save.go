@@ -216,7 +216,7 @@ func savable(client *cluster.Client, tunnels *access.Lab, found cluster.Found, n
 			}
 			return dialNode(ctx, tunnels, n.Deployment, tunnel.Target{Network: tunnel.TCP, Port: port})
 		},
-		Login: kind.Credentials,
+		Login: loginWith(n, kind.Credentials),
 	}
 }
 

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,20 @@ func noFilter(verb string, filter []string) error {
 	return nil
 }
 
+// valid reports what is wrong with the topology, before the lab that is to be replaced is deleted.
+func (f *clab) valid(ctx context.Context, world IO) error {
+	var out bytes.Buffer
+	check := *f
+	check.timeout = 0 // validate has none
+	quiet := world
+	quiet.Out, quiet.Err = &out, &out
+	err := runCommand(ctx, newValidate(quiet), check.arguments()...)
+	if err != nil {
+		_, _ = out.WriteTo(world.Err)
+	}
+	return err
+}
+
 func newClabDeploy(world IO, f *clab, verb string, aliases ...string) *cobra.Command {
 	var again, cleanup bool
 	var filter []string
@@ -110,8 +125,14 @@ func newClabDeploy(world IO, f *clab, verb string, aliases ...string) *cobra.Com
 			if f.topo != "" && f.name != "" {
 				return fail(errors.New("--name: c9s takes the lab's name from the topology; change it there, or omit the flag"))
 			}
+			if f.name != "" {
+				return fail(fmt.Errorf("--name: c9s needs the topology to %s a lab: name it with --topo", verb))
+			}
 			ctx := cmd.Context()
 			if again || verb == "redeploy" {
+				if err := f.valid(ctx, world); err != nil {
+					return err
+				}
 				args := append(f.arguments(), "--yes")
 				if verb == "redeploy" && !cleanup {
 					args = append(args, "--keep-data")

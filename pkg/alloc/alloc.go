@@ -138,8 +138,10 @@ func warnLost[V comparable](p Pool[V], lost []loss[V], values map[string]V, diag
 	}
 	told := false
 	for _, l := range lost {
-		now := values[l.claim.Owner]
+		now, ok := values[l.claim.Owner]
 		switch {
+		case !ok: // the pool is exhausted, which is an error
+			continue
 		case l.taker == reserved:
 			diags.Warnf(CodeTakenOver, l.claim.Pos, "change what reserves it to keep it",
 				"%s had %v of the %s, which is reserved now; it gets %v", l.claim.Owner, l.value, p.Name, now)

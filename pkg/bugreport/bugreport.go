@@ -175,6 +175,7 @@ func (c *Collector) deployment(d appsv1.Deployment) appsv1.Deployment {
 
 // spec removes the values of environment variables, and the arguments of devices.
 func (c *Collector) spec(s *corev1.PodSpec) {
+	s.EphemeralContainers = nil // somebody's own, for debugging
 	for _, list := range [][]corev1.Container{s.InitContainers, s.Containers} {
 		for i := range list {
 			k := &list[i]

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/rights"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
@@ -92,11 +93,14 @@ func (c *Client) applyObject(ctx context.Context, namespace string, u *unstructu
 
 // prune deletes objects. One that was replaced since it was looked at stays.
 func (c *Client) prune(ctx context.Context, namespace string, objects []Prune, report *reporter) {
-	background := metav1.DeletePropagationBackground
 	bounded.Each(len(objects), requestsAtOnce, func(i int) {
 		p := objects[i]
+		policy := metav1.DeletePropagationBackground
+		if p.kind == "ConfigMap" && p.name == contract.ExpiryConfigMap {
+			policy = metav1.DeletePropagationOrphan // the lab no longer expires; what it owns stays
+		}
 		err := c.Dynamic.Resource(rights.Resources[p.kind]).Namespace(namespace).Delete(ctx, p.name,
-			metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &p.uid}})
+			metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &p.uid}})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			err = nil
 		}

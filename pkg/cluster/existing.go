@@ -74,6 +74,9 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 		}
 		switch cm.Name {
 		case contract.ExpiryConfigMap:
+			if cm.DeletionTimestamp != nil { // the next one has another UID
+				continue
+			}
 			out.Expires, out.expiry = contract.ParseExpiry(cm.Annotations[contract.AnnotationExpires]), cm.UID
 		case contract.DirectoryConfigMap:
 			out.Owner = cm.Annotations[contract.AnnotationOwner]

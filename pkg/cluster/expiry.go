@@ -45,12 +45,34 @@ func (c *Client) ApplyExpiry(ctx context.Context, l *Lab) error {
 	if u == nil {
 		return nil
 	}
+	if err := c.noExpiry(ctx, l.Namespace); err != nil {
+		return err
+	}
 	live, err := c.applyObject(ctx, l.Namespace, u, false)
 	if err != nil {
 		return fmt.Errorf("ConfigMap %s: %w", contract.ExpiryConfigMap, err)
 	}
 	l.own(live.GetUID())
 	return nil
+}
+
+// noExpiry waits while a lab's ConfigMap is terminating: what it would be made the owner of
+// would be deleted with it.
+func (c *Client) noExpiry(ctx context.Context, namespace string) error {
+	for {
+		cm, err := c.Typed.CoreV1().ConfigMaps(namespace).Get(ctx, contract.ExpiryConfigMap, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && cm.DeletionTimestamp == nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading ConfigMap %s: %w", contract.ExpiryConfigMap, err)
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until Kubernetes has deleted ConfigMap %s: %w", contract.ExpiryConfigMap, ctx.Err())
+		}
+	}
 }
 
 // Extend changes when a lab expires.

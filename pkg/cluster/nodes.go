@@ -202,7 +202,7 @@ func (c *Client) RestartRunning(ctx context.Context, namespace, deployment strin
 
 // Scale starts (1) or stops (0) a Deployment's Pod.
 func (c *Client) Scale(ctx context.Context, namespace, deployment string, replicas int) error {
-	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:null}},"spec":{"replicas":%d}}`, annotationPaused, replicas)
 	_, err := c.Typed.AppsV1().Deployments(namespace).Patch(ctx, deployment, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: FieldManager})
 	if err != nil {
 		return fmt.Errorf("scaling %s: %w", deployment, err)

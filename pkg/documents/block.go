@@ -101,15 +101,18 @@ func (r *reader) compilePull(b *block) {
 		// The node's own policy wins there.
 		r.policy.add(b.name, b.at, b.names(b.without(b.pullsItself)), "imagePullPolicy", p.Policy.node)
 	}
-	if len(p.PullSecrets) > 0 {
-		r.policy.add(b.name, b.at, b.names(b.nodes), "imagePullSecrets", secretNames(p.PullSecrets))
+	if names := secretNames(p.PullSecrets); names != nil {
+		r.policy.add(b.name, b.at, b.names(b.nodes), "imagePullSecrets", names)
 	}
 }
 
-func secretNames(values []value[string]) *yaml.Node {
-	out := list(values[0].node)
+// secretNames returns a list of the names that are given, nil for none.
+func secretNames(values []value[string]) (out *yaml.Node) {
 	for _, v := range values {
 		if v.isSet() {
+			if out == nil {
+				out = list(v.node)
+			}
 			out.Content = append(out.Content, v.node)
 		}
 	}

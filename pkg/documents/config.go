@@ -74,8 +74,8 @@ func (c *configBuilder) pull(spec *configSpec) {
 			c.add(&derived{at: p.node, nodes: names}, "imagePullPolicy", p.node)
 		}
 	}
-	if secrets := spec.ImagePull.PullSecrets; len(secrets) > 0 {
-		c.add(&derived{at: secrets[0].node}, "imagePullSecrets", secretNames(secrets))
+	if names := secretNames(spec.ImagePull.PullSecrets); names != nil {
+		c.add(&derived{at: names}, "imagePullSecrets", names)
 	}
 }
 

@@ -124,7 +124,10 @@ func (r *reader) parse() bool {
 }
 
 // document sorts one document by its kind.
-func (r *reader) document(n *yaml.Node) {
+func (r *reader) document(n *yaml.Node) { r.item(n, false) }
+
+// item sorts a document, or an item of a List.
+func (r *reader) item(n *yaml.Node, inList bool) {
 	if r.first == nil {
 		r.first = n
 	}
@@ -144,11 +147,13 @@ func (r *reader) document(n *yaml.Node) {
 	}
 	foreign := topology.ForeignGroup(version)
 	switch {
+	case strings.HasSuffix(kind, "List") && inList:
+		r.errorf(CodeWrongType, n, "put its items into the outer one", "a %s is in another one", kind)
 	case strings.HasSuffix(kind, "List") && (foreign || version == "v1"):
 		if items := own(n, "items"); items != nil && items.Kind == yaml.SequenceNode {
 			for _, item := range items.Content {
 				if item = r.d.Deref(item); item != nil {
-					r.document(item)
+					r.item(item, true)
 				}
 			}
 		}

@@ -135,16 +135,19 @@ func (r *reader) nodeLabels(o *object, spec *nodeSpec) *yaml.Node {
 		}
 	}
 	var protocols []string
+	var place *yaml.Node
 	for _, p := range spec.AppProtocols {
 		switch {
 		case !p.Port.isSet():
 			r.errorf(CodeMissingField, at, "add port: 57400/tcp", "an entry of appProtocols has no port")
 		case p.AppProtocol.V != "": // an empty one suppresses a default that c9s does not have
+			if place == nil {
+				place = p.Port.node
+			}
 			protocols = append(protocols, p.Port.V+"="+p.AppProtocol.V)
 		}
 	}
 	if len(protocols) > 0 {
-		place := spec.AppProtocols[0].Port.node
 		set(out, place, labelAppProtocols, text(place, strings.Join(protocols, ",")))
 	}
 	return out

@@ -162,3 +162,12 @@ func TestTopologyAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestChecksWithoutHosts: routers of a tier that shares an AS number reject each other's loopbacks, so
+// only those of the first tier are checked.
+func TestChecksWithoutHosts(t *testing.T) {
+	text := string(build(fabric(2, 2, 0, 0)).checks())
+	if want := "    to: [10.0.0.1, 10.0.0.2]\n"; !strings.Contains(text, want) || !strings.Contains(text, "from: [leaf1, leaf2, spine1, spine2]") {
+		t.Errorf("there is no %q in\n%s", want, text)
+	}
+}

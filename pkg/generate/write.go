@@ -233,7 +233,8 @@ func (n *network) checks() []byte {
 			to = append(to, h.lan.Addr().String())
 		}
 	} else {
-		for _, x := range n.nodes {
+		// Nodes of a further tier share an AS number, so they reject each other's paths.
+		for _, x := range n.nodes[:n.options.Tiers[0].Count] {
 			to = append(to, x.loopback.String())
 		}
 	}

@@ -165,6 +165,11 @@ func reverse(o outcome, a, b heard) outcome {
 	case a.Heard > 0 || b.Heard > 0:
 		return outcome{err: errors.New("the link passes packets")}
 	}
+	for _, h := range []heard{a, b} {
+		if h.Up && h.Error != "" { // nothing was sent
+			return outcome{err: doubt{fmt.Errorf("the link cannot be tested: %s", h.Error)}}
+		}
+	}
 	return outcome{detail: "no packet passes"}
 }
 

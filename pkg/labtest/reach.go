@@ -109,6 +109,8 @@ func (l *Lab) pings(ctx context.Context, n Node, to []Address, size int, device 
 			out[i] = err
 		case i >= len(m.Pings):
 			out[i] = errors.New("the sidecar has not answered")
+		case m.Pings[i].Sent == 0 && m.Pings[i].Error != "": // nothing was tried
+			out[i] = errors.New(m.Pings[i].Error)
 		case m.Pings[i].Received == 0:
 			out[i] = noAnswer{"no answer"}
 			if m.Pings[i].Error != "" {

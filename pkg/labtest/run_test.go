@@ -84,6 +84,9 @@ func (f *fake) measure(_ context.Context, pod string, r contract.MeasureRequest)
 		if f.silent[p.To] {
 			result.Received, result.LastAnswered = 0, false
 		}
+		if p.Device == "typo" {
+			result = contract.PingResult{Error: "there is no such interface"}
+		}
 		if p.Count > 100 {
 			result.LongestMS = f.outage
 		}
@@ -160,11 +163,16 @@ func TestRun(t *testing.T) {
 		{"a link that is down", `links: [{links: ["R2:eth1"], down: true}]`, func(f *fake) {
 			f.frames["R1:eth1"], f.frames["R2:eth1"] = contract.FrameResult{MTU: 9500}, contract.FrameResult{MTU: 9500}
 		}, "links/R1:eth1 - R2:eth1: passed: no packet passes"},
+		{"a link that should be down and cannot be tested", `links: [{links: ["R2:eth1"], down: true, mtu: 9000}]`, func(f *fake) {
+			f.frames["R1:eth1"] = contract.FrameResult{MTU: 1500, Up: true, Error: "the MTU is 1500"}
+			f.frames["R2:eth1"] = contract.FrameResult{MTU: 1500, Up: true, Error: "the MTU is 1500"}
+		}, "links/R1:eth1 - R2:eth1: warning: the link cannot be tested: the MTU is 1500"},
 		{"reachability", "reachability: [{name: core, from: ['R*'], to: [10.0.0.1, 10.0.0.2], except: [{from: R2, to: 10.0.0.2}]}]", func(f *fake) {
 			f.silent[netip.MustParseAddr("10.0.0.2")] = true
 		}, "reachability/core: R1 reaches 10.0.0.1: passed\nreachability/core: R1 reaches 10.0.0.2: failed: no answer\n" +
 			"reachability/core: R2 reaches 10.0.0.1: passed\nreachability/core: R2 does not reach 10.0.0.2: passed: no answer"},
 		{"an address that is reached", "reachability: [{from: [H1], to: [10.0.0.1], unreachable: true, level: warning}]", nil, "reachability/H1 does not reach 10.0.0.1: warning: it is reached"},
+		{"a ping by an interface that is not there", "reachability: [{from: [H1], to: [10.0.0.1], unreachable: true, device: typo}]", nil, "reachability/H1 does not reach 10.0.0.1: failed: there is no such interface"},
 		{"a ping that cannot be sent", "reachability: [{from: [H1], to: [10.0.0.1], unreachable: true}]", func(f *fake) { f.broken["h1"] = errors.New("no Pod") }, "reachability/H1 does not reach 10.0.0.1: failed: no Pod"},
 		{"a command", `commands: [{nodes: [R1], command: ip route, contains: [default], excludes: [blackhole], matches: "via \\d+"}]`, func(f *fake) {
 			f.outputs["R1 sh -c ip route"] = []Output{{Out: ""}, {Out: "default via 10.0.0.1"}} // the first attempt fails

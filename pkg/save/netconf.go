@@ -189,11 +189,11 @@ func (n *netconf) read() ([]byte, error) {
 // chunk reads the header of a chunk, and returns 0 for the end of the message.
 func (n *netconf) chunk() (int, error) {
 	for range 4 { // a line break, and whatever a device adds before it
-		line, err := n.out.ReadString('\n')
+		data, err := n.out.ReadSlice('\n') // a device that sends no line break fills the buffer
 		if err != nil {
 			return 0, err
 		}
-		line = strings.TrimSpace(line)
+		line := strings.TrimSpace(string(data))
 		if line == "" {
 			continue
 		}

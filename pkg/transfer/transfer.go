@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 )
 
 // PackOptions say what a stream contains.
@@ -106,6 +107,9 @@ func (zeros) Read(p []byte) (int, error) {
 
 // UnpackOptions say how a stream becomes files.
 type UnpackOptions struct {
+	// Name is what the source is called: a copy in an existing folder has this name, whatever
+	// the stream calls it. "" takes the stream's word.
+	Name string
 	// Inside puts what is in the stream's folder, and not the folder itself, into an existing
 	// destination: docker's "/." at the end of the source.
 	Inside bool
@@ -139,16 +143,38 @@ func Unpack(r io.Reader, to string, o UnpackOptions) (Result, error) {
 	if err := u.place(to, first); err != nil {
 		return Result{}, err
 	}
-	defer u.root.Close()
-	for header := first; err == nil; header, err = in.Next() {
+	defer func() { u.root.Close() }()
+	folder := first.Typeflag == tar.TypeDir
+	for header, n := first, 0; err == nil; n++ {
+		if n > 0 && !folder && !o.Whole {
+			return u.done, errors.New("the source is no folder, and the stream has several files")
+		}
 		if err := u.one(header); err != nil {
 			return u.done, fmt.Errorf("%s: %w", header.Name, err)
 		}
+		if n == 0 && folder && !o.Whole && u.name != "." {
+			if err := u.enter(); err != nil {
+				return u.done, err
+			}
+			defer u.outer.Close()
+		}
+		header, err = in.Next()
 	}
 	if err != io.EOF {
 		return u.done, err
 	}
 	return u.done, u.finish()
+}
+
+// enter makes the folder that is copied the root of all that follows, so that no link of the
+// stream leads to what is next to it.
+func (u *unpacker) enter() error {
+	inner, err := u.root.OpenRoot(u.name)
+	if err != nil {
+		return err
+	}
+	u.outer, u.root, u.top, u.folders, u.name = u.root, inner, u.folders, nil, "."
+	return nil
 }
 
 type unpacker struct {
@@ -158,7 +184,11 @@ type unpacker struct {
 	// name replaces the first part of each name in the stream, unless all of it is kept.
 	name    string
 	folders []*tar.Header // modes and times follow when their files are there
-	done    Result
+	// outer is where the folder that is copied is, once root is that folder; top is the folder
+	// itself, if it is new.
+	outer *os.Root
+	top   []*tar.Header
+	done  Result
 }
 
 // place finds out where the stream lands.
@@ -169,6 +199,9 @@ func (u *unpacker) place(to string, first *tar.Header) (err error) {
 	switch {
 	case err == nil && info.IsDir():
 		u.name = path.Base(path.Clean(first.Name))
+		if u.o.Name != "" {
+			u.name = u.o.Name
+		}
 		if u.o.Inside && folder {
 			u.name = "."
 		}
@@ -189,23 +222,26 @@ func (u *unpacker) place(to string, first *tar.Header) (err error) {
 
 // one writes an entry of the stream.
 func (u *unpacker) one(header *tar.Header) error {
-	name := path.Clean(header.Name)
-	if !u.o.Whole {
-		if _, below, has := cutFirst(name); has {
-			name = path.Join(u.name, below)
-		} else {
-			name = u.name
-		}
+	name, err := u.local(header.Name)
+	if err != nil {
+		return err
 	}
-	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return errors.New("the name leads out of the folder")
-	}
-	header.Name = filepath.FromSlash(name)
+	header.Name = name
 	switch header.Typeflag {
 	case tar.TypeDir:
 		return u.folder(header)
-	case tar.TypeReg:
+	case tar.TypeReg, tar.TypeGNUSparse:
 		return u.file(header)
+	case tar.TypeLink:
+		old, err := u.local(header.Linkname)
+		if err != nil {
+			return err
+		}
+		if err := u.makeRoom(header.Name); err != nil {
+			return err
+		}
+		u.done.Files++
+		return u.root.Link(old, header.Name)
 	case tar.TypeSymlink:
 		if err := u.makeRoom(header.Name); err != nil {
 			return err
@@ -217,6 +253,29 @@ func (u *unpacker) one(header *tar.Header) error {
 		return u.owner(header)
 	}
 	return nil // devices and the like are not copied
+}
+
+// local returns where a name of the stream is in the root.
+func (u *unpacker) local(name string) (string, error) {
+	name = path.Clean(name)
+	if !filepath.IsLocal(filepath.FromSlash(strings.TrimPrefix(name, "/"))) {
+		return "", errors.New("the name leads out of the folder")
+	}
+	if !u.o.Whole {
+		_, below, has := cutFirst(name)
+		switch {
+		case !has:
+			name = u.name
+		case !filepath.IsLocal(filepath.FromSlash(below)):
+			return "", errors.New("the name leads out of the folder")
+		default:
+			name = path.Join(u.name, below)
+		}
+	}
+	if name = filepath.FromSlash(name); !filepath.IsLocal(name) {
+		return "", errors.New("the name leads out of the folder")
+	}
+	return name, nil
 }
 
 func cutFirst(name string) (first, rest string, found bool) {
@@ -299,6 +358,10 @@ func (u *unpacker) finish() error {
 		if err := u.attributes(u.folders[i]); err != nil {
 			return err
 		}
+	}
+	if len(u.top) > 0 {
+		u.root, u.outer = u.outer, u.root
+		return u.attributes(u.top[0])
 	}
 	return nil
 }

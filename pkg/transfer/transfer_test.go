@@ -184,3 +184,90 @@ func TestHostileStreams(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileSource: whatever a node calls its files, a copy has the name that was asked for, and
+// nothing next to it is touched.
+func TestHostileSource(t *testing.T) {
+	file := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644} }
+	for name, c := range map[string]struct {
+		entries []tar.Header
+		to      string // in the folder
+		want    []string
+		fails   bool
+	}{
+		"a file with another name":      {[]tar.Header{file(".bashrc")}, ".", []string{".ssh", "hosts"}, false},
+		"dots below a new name":         {[]tar.Header{{Name: "x/", Typeflag: tar.TypeDir, Mode: 0o755}, file("x/../../.bashrc")}, "hosts", []string{".ssh", "hosts"}, true},
+		"dots":                          {[]tar.Header{file("../../.bashrc")}, "hosts", []string{".ssh"}, true},
+		"a second file":                 {[]tar.Header{file("hosts"), file("x/.bashrc")}, "hosts", []string{".ssh", "hosts"}, true},
+		"a link to a neighbour, a file": {[]tar.Header{{Name: "hosts", Typeflag: tar.TypeSymlink, Linkname: ".ssh"}, file("hosts/keys")}, ".", []string{".ssh", "hosts"}, true},
+		"a folder replaced by a link": {[]tar.Header{
+			{Name: "hosts/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "hosts", Typeflag: tar.TypeSymlink, Linkname: ".ssh"}, file("hosts/keys")}, ".", []string{".ssh", "hosts"}, true},
+		"a link in the folder": {[]tar.Header{
+			{Name: "hosts/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "hosts/l", Typeflag: tar.TypeSymlink, Linkname: "../.ssh"}, file("hosts/l/keys")}, ".", []string{".ssh", "hosts"}, true},
+		"a hard link to a neighbour": {[]tar.Header{
+			{Name: "hosts/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "hosts/l", Typeflag: tar.TypeLink, Linkname: "hosts/../.ssh/id"}}, ".", []string{".ssh", "hosts"}, true},
+	} {
+		home := t.TempDir()
+		if err := os.Mkdir(filepath.Join(home, ".ssh"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, ".ssh", "id"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var stream bytes.Buffer
+		w := tar.NewWriter(&stream)
+		for _, h := range c.entries {
+			if err := w.WriteHeader(&h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = w.Close()
+		_, err := Unpack(&stream, filepath.Join(home, c.to), UnpackOptions{Name: "hosts", Modes: 0o777})
+		if (err != nil) != c.fails {
+			t.Errorf("%s: %v", name, err)
+		}
+		var have []string
+		for _, folder := range []string{".", ".ssh"} {
+			entries, err := os.ReadDir(filepath.Join(home, folder))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range entries {
+				if folder == "." {
+					have = append(have, e.Name())
+				} else if e.Name() != "id" {
+					t.Errorf("%s: .ssh has %s", name, e.Name())
+				}
+			}
+		}
+		if !slices.Equal(have, c.want) {
+			t.Errorf("%s: there are %v, want %v", name, have, c.want)
+		}
+	}
+}
+
+// TestHardLinks: a hard link of a stream is one of the copy.
+func TestHardLinks(t *testing.T) {
+	var stream bytes.Buffer
+	w := tar.NewWriter(&stream)
+	for _, h := range []tar.Header{
+		{Name: "a/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: "a/one", Typeflag: tar.TypeReg, Mode: 0o644, Size: 3}, {Name: "a/two", Typeflag: tar.TypeLink, Linkname: "a/one"},
+	} {
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size > 0 {
+			_, _ = w.Write([]byte("abc"))
+		}
+	}
+	_ = w.Close()
+	to := filepath.Join(t.TempDir(), "copy")
+	if _, err := Unpack(&stream, to, UnpackOptions{Modes: 0o777}); err != nil {
+		t.Fatal(err)
+	}
+	one, err1 := os.Stat(filepath.Join(to, "one"))
+	two, err2 := os.Stat(filepath.Join(to, "two"))
+	if err1 != nil || err2 != nil || !os.SameFile(one, two) || two.Size() != 3 {
+		t.Errorf("%v, %v, %v, %v", one, two, err1, err2)
+	}
+}
