@@ -188,11 +188,12 @@ func (l *lab) accessMachines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const ssh = `printf '#!/bin/sh\necho %[1]s\n' >/tmp/ask-%[3]s; chmod 755 /tmp/ask-%[3]s
-SSH_ASKPASS=/tmp/ask-%[3]s SSH_ASKPASS_REQUIRE=force ssh -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR %[2]s@%[3]s hostname`
+SSH_ASKPASS=/tmp/ask-%[3]s SSH_ASKPASS_REQUIRE=force ssh -o ConnectTimeout=10 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR %[2]s@%[3]s hostname`
 			l.eventually(t, "f1", name, "sh", "-c", fmt.Sprintf(ssh, login[1], login[0], name))
 			address := l.forward(t, name+":80")
+			client := &http.Client{Timeout: 10 * time.Second} // an emulated machine may lose a connection
 			testcluster.Eventually(t, patience, "the web server of "+name, func() error {
-				response, err := http.Get("http://" + address + "/")
+				response, err := client.Get("http://" + address + "/")
 				if err != nil {
 					return err
 				}
