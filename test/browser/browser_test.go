@@ -194,8 +194,11 @@ const overlapScript = `(() => {
 	return {Found, Labels: labels.length, Boxes: boxes.length};
 })()`
 
+// checkOverlaps waits until so many labels are drawn, which takes a frame after a click, and
+// checks that none covers another one or a box.
 func (b *tab) checkOverlaps(least int) {
 	b.Helper()
+	b.until(fmt.Sprintf(`document.querySelectorAll("#labels text").length >= %d`, least))
 	found, labels, boxes := b.overlaps()
 	if len(found) > 0 {
 		b.shoot("overlap")

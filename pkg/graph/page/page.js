@@ -354,6 +354,8 @@
 
   // mark brings out what the pointer or the keyboard is at, or what is selected, and puts the labels.
   function mark() {
+    // A box that was folded or unfolded under the pointer is gone, and no event says so.
+    if (!boxes.has(chosen.hover) && !paths.has(chosen.hover)) chosen.hover = null;
     const at = chosen.hover || [...boxes.keys(), ...paths.keys()].find(isSelected) || null;
     svg.classList.toggle("focus", Boolean(at));
     const lit = new Set(at ? [at] : []);
