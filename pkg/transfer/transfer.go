@@ -360,7 +360,9 @@ func (u *unpacker) finish() error {
 		}
 	}
 	if len(u.top) > 0 {
-		u.root, u.outer = u.outer, u.root
+		inner := u.root
+		defer func() { u.root = inner }()
+		u.root = u.outer
 		return u.attributes(u.top[0])
 	}
 	return nil
