@@ -52,12 +52,7 @@ func (f *diffFlags) configs(ctx context.Context, world IO, names []string) error
 	if err != nil {
 		return err
 	}
-	if len(names) > 0 {
-		if nodes, err = cluster.Select(nodes, names); err != nil {
-			return fail(err)
-		}
-	}
-	if nodes, err = eachOnce(nodes); err != nil {
+	if nodes, err = chosenOnce(nodes, names); err != nil {
 		return fail(err)
 	}
 	c, err := openConfigs(ctx, client, found, nodes, compiled.Kinds, savedFolder(f.topo, ""))

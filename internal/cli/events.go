@@ -192,7 +192,7 @@ func interfaceAttributes(e cluster.Event) map[string]string {
 	}
 	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	rate := func(now, before uint64, unit float64) string {
-		if now < before { // it was made anew
+		if now < before { // it was recreated
 			before = now
 		}
 		return strconv.FormatFloat(float64(now-before)*unit/e.Interval.Seconds(), 'f', 2, 64)

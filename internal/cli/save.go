@@ -114,12 +114,7 @@ func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []strin
 	if err != nil {
 		return err
 	}
-	if len(names) > 0 {
-		if nodes, err = cluster.Select(nodes, names); err != nil {
-			return fail(err)
-		}
-	}
-	if nodes, err = eachOnce(nodes); err != nil {
+	if nodes, err = chosenOnce(nodes, names); err != nil {
 		return fail(err)
 	}
 	c, err := openConfigs(ctx, client, found, nodes, catalogue, dir)
@@ -139,6 +134,16 @@ func (f *saveFlags) saveAll(ctx context.Context, world IO, c *configs, nodes []c
 		return exitCode(exitInterrupted)
 	}
 	return f.finish(ctx, world, c.found.Name, c.dir, rows)
+}
+
+// chosenOnce is eachOnce of the nodes with these names, of all for none.
+func chosenOnce(nodes []cluster.Node, names []string) (_ []cluster.Node, err error) {
+	if len(names) > 0 {
+		if nodes, err = cluster.Select(nodes, names); err != nil {
+			return nil, err
+		}
+	}
+	return eachOnce(nodes)
 }
 
 // eachOnce returns the nodes without repetitions. A node has one file, so two cards of one are

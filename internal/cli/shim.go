@@ -47,7 +47,7 @@ type foundContainer struct {
 	node string
 }
 
-// ref is how c9s' commands are told the lab of a container.
+// ref returns the lab of a container as c9s' commands take it.
 func (c *foundContainer) ref(t targetFlags) nodeRef {
 	return nodeRef{targetFlags: t, lab: c.Lab.Name, namespace: c.Lab.Namespace}
 }

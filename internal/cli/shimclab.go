@@ -68,10 +68,10 @@ without a meaning in a cluster fail with the reason.`,
 	return cmd
 }
 
-// ref is how c9s' commands are told the lab.
+// ref returns the lab as c9s' commands take it.
 func (f *clab) ref() nodeRef { return nodeRef{lab: f.name, topo: f.topo} }
 
-// arguments are the flags by which c9s' commands are told the lab.
+// arguments returns the lab as flags of c9s' commands.
 func (f *clab) arguments() []string {
 	var args []string
 	switch {

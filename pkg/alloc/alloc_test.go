@@ -180,7 +180,7 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// TestLost: a claim that loses its earlier value gets another one, and the user is told.
+// TestLost: a claim that loses its earlier value gets another one, with a warning.
 func TestLost(t *testing.T) {
 	pool := Numbers("numbers", 1, 9)
 	for name, c := range map[string]struct {

@@ -6,8 +6,8 @@ import "time"
 // deletes it deletes the lab. The controller may do that, and may delete nothing else.
 const (
 	ExpiryConfigMap = "c9s-expiry"
-	// AnnotationExpires, on it, is the time in RFC 3339. It can be read by who may list
-	// metadata only.
+	// AnnotationExpires, on it, is the time in RFC 3339. Listing metadata is enough
+	// to read it.
 	AnnotationExpires = "c9s.dev/expires"
 	// ExpiryEnv is set for the controller of a lab that expires.
 	ExpiryEnv = "C9S_EXPIRES"

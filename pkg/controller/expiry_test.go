@@ -13,7 +13,7 @@ import (
 )
 
 // TestExpiry: a lab is removed when it has expired, after a warning; one that was extended
-// stays, and is warned of anew.
+// stays, and gets a new warning.
 func TestExpiry(t *testing.T) {
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	client := cluster(t, nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
-// secrets are hashed passwords, as crypt and network devices write them: some devices hash one
-// anew, with another salt, each time that they print it.
+// secrets are hashed passwords, as crypt and network devices write them: some devices use
+// another salt each time they print one.
 var secrets = regexp.MustCompile(`\$(?:1|2[aby]|5|6|8|9|14|y|ar|arf)\$[^\s";,]+`)
 
 // Normal returns a configuration in a form in which two of them can be compared: without what
