@@ -60,7 +60,7 @@ func (f *dialFlags) run(ctx context.Context, world IO, text string) error {
 		return err
 	}
 	defer lab.Close()
-	conn, err := dialNodeEarly(ctx, lab, pod, t)
+	conn, err := dialNodeEarly(ctx, lab, pod, t, nil)
 	if err != nil {
 		return fail(err)
 	}

@@ -146,8 +146,8 @@ func (f *forwardFlags) serve(ctx context.Context, world IO, lab *access.Lab, por
 	b.repaint = f.output == "" && show.Terminal(world.Out) && os.Getenv("TERM") != "dumb" && len(ports) <= boardLines
 	var group sync.WaitGroup
 	for _, p := range ports {
-		dial := func(ctx context.Context) (net.Conn, error) {
-			return dialNodeEarly(ctx, lab, p.pod, tunnel.Target{Network: p.Network, Addr: address, Port: p.Port})
+		dial := func(ctx context.Context, first []byte) (net.Conn, error) {
+			return dialNodeEarly(ctx, lab, p.pod, tunnel.Target{Network: p.Network, Addr: address, Port: p.Port}, first)
 		}
 		events := forward.Events{
 			Open:   func(change int) { b.count(p, change) },

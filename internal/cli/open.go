@@ -64,11 +64,9 @@ func (f *openFlags) run(ctx context.Context, world IO, name string) error {
 	}
 	lab := tunnels(client, found.Namespace)
 	defer lab.Close()
-	dial := func(ctx context.Context) (net.Conn, error) {
-		return dialNode(ctx, lab, node.Deployment, tunnel.Target{Network: tunnel.TCP, Port: port})
-	}
+	target := tunnel.Target{Network: tunnel.TCP, Port: port}
 	// Whoever waits for a page should not find out in the browser that there is none.
-	conn, err := dial(ctx)
+	conn, err := dialNode(ctx, lab, node.Deployment, target)
 	if err != nil {
 		l.Close()
 		return fail(fmt.Errorf("web server of node %s at port %d: %w", node.Name, port, err))
@@ -83,6 +81,9 @@ func (f *openFlags) run(ctx context.Context, world IO, name string) error {
 	}
 	fmt.Fprintln(world.Err, "press Ctrl-C to end it")
 	var told atomic.Bool
+	dial := func(ctx context.Context, first []byte) (net.Conn, error) {
+		return dialNodeEarly(ctx, lab, node.Deployment, target, first)
+	}
 	forward.TCP(ctx, l, dial, forward.Events{Open: func(int) {}, Failed: func(err error) {
 		if told.CompareAndSwap(false, true) {
 			fmt.Fprintf(world.Err, "%s: %v\n", node.Name, err)

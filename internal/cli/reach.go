@@ -38,10 +38,10 @@ func dialNode(ctx context.Context, dialler *access.Lab, pod string, t tunnel.Tar
 }
 
 // dialNodeEarly is dialNode that does not wait until the node has taken the connection.
-func dialNodeEarly(ctx context.Context, dialler *access.Lab, pod string, t tunnel.Target) (net.Conn, error) {
+func dialNodeEarly(ctx context.Context, dialler *access.Lab, pod string, t tunnel.Target, first []byte) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	return dialler.DialEarly(ctx, pod, t)
+	return dialler.DialEarly(ctx, pod, t, first)
 }
 
 // runningNode finds one node of a lab that is to be reached. A stopped one is an error.

@@ -61,9 +61,9 @@ func (l *Lab) Dial(ctx context.Context, pod string, t tunnel.Target) (net.Conn, 
 }
 
 // DialEarly is Dial that does not wait for the node: reads of the connection return the error
-// of a node that does not take it.
-func (l *Lab) DialEarly(ctx context.Context, pod string, t tunnel.Target) (net.Conn, error) {
-	return l.persist(ctx, pod, func(c *tunnel.Client) (net.Conn, error) { return c.DialEarly(t) })
+// of a node that does not take it. The first bytes go with the request.
+func (l *Lab) DialEarly(ctx context.Context, pod string, t tunnel.Target, first []byte) (net.Conn, error) {
+	return l.persist(ctx, pod, func(c *tunnel.Client) (net.Conn, error) { return c.DialEarly(t, first) })
 }
 
 // persist dials until the Pod is there.

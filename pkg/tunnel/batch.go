@@ -21,6 +21,14 @@ const (
 	gather      = 200 * time.Microsecond
 )
 
+// A frame that carries no data waits for one that does: it is followed by a request, or announces
+// room that is not needed yet.
+const (
+	emptyFrame = 16 // the longest one, in bytes
+	emptyTime  = time.Millisecond
+	dataFrame  = 2 // the second byte of smux's frames with data
+)
+
 // batch is a stream whose small writes become few large ones: each write to an exec stream
 // passes through half a dozen processes. Write returns at once unless batchSize bytes wait.
 type batch struct {
@@ -29,6 +37,8 @@ type batch struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	waiting []byte
+	due     bool // what waits is to be written
+	later   bool // and it will be, in emptyTime at the latest
 	spare   []byte
 	err     error
 
@@ -59,8 +69,24 @@ func (b *batch) WriteBuffers(pieces [][]byte) (n int, err error) {
 		b.waiting = append(b.waiting, p...)
 		n += len(p)
 	}
-	b.changed.Broadcast()
+	if frame := b.waiting[len(b.waiting)-n:]; n > emptyFrame || n < 2 || frame[1] == dataFrame {
+		b.due = true
+	}
+	if b.due {
+		b.changed.Broadcast()
+	} else if !b.later {
+		b.later = true
+		time.AfterFunc(emptyTime, b.hurry)
+	}
 	return n, nil
+}
+
+// hurry has what waits written.
+func (b *batch) hurry() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.later, b.due = false, true
+	b.changed.Broadcast()
 }
 
 // run writes what waits until the stream fails or is closed.
@@ -85,7 +111,7 @@ func (b *batch) run() {
 func (b *batch) next() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.waiting) == 0 && b.err == nil {
+	for (len(b.waiting) == 0 || !b.due) && b.err == nil {
 		b.changed.Wait()
 	}
 	more := len(b.waiting) < fullWrite && b.length >= muchWritten && time.Since(b.wrote) < lately
@@ -100,7 +126,7 @@ func (b *batch) next() []byte {
 		return nil
 	}
 	next := b.waiting
-	b.waiting, b.spare = b.spare, nil
+	b.waiting, b.spare, b.due = b.spare, nil, false
 	return next
 }
 

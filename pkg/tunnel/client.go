@@ -74,7 +74,7 @@ func (c *Client) Close() error {
 // stream has ended, and is a *DialError if the far end could not connect. A UDP connection
 // keeps datagrams apart.
 func (c *Client) Dial(ctx context.Context, t Target) (net.Conn, error) {
-	conn, asked, err := c.ask(t)
+	conn, asked, err := c.ask(t, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -92,18 +92,33 @@ func (c *Client) Dial(ctx context.Context, t Target) (net.Conn, error) {
 }
 
 // DialEarly asks the far end for a connection and does not wait for it, which saves a round
-// trip to programs that write first. If the far end cannot connect, each read returns the error
-// that Dial would.
-func (c *Client) DialEarly(t Target) (net.Conn, error) {
-	conn, _, err := c.ask(t)
+// trip to programs that write first: first is what they have written, and goes with the request.
+// If the far end cannot connect, each read returns the error that Dial would.
+func (c *Client) DialEarly(t Target, first []byte) (net.Conn, error) {
+	conn, _, err := c.ask(t, first)
 	return conn, err
 }
 
-// ask sends the request for a connection.
-func (c *Client) ask(t Target) (net.Conn, *conn, error) {
+// firstTime is how long First waits, a small part of a round trip.
+const firstTime = 300 * time.Microsecond
+
+// First returns what has come by a connection that has just been accepted, for DialEarly: nothing if the
+// other side does not write first.
+func First(c net.Conn) []byte {
+	first := make([]byte, leastBuffer)
+	if c.SetReadDeadline(time.Now().Add(firstTime)) != nil {
+		return nil
+	}
+	n, _ := c.Read(first) // an error is there for the next read too
+	_ = c.SetReadDeadline(time.Time{})
+	return first[:n]
+}
+
+// ask sends the request for a connection, and the first bytes of it.
+func (c *Client) ask(t Target, first []byte) (net.Conn, *conn, error) {
 	stream, err := c.session.OpenStream()
 	if err == nil {
-		err = writeText(stream, t.String())
+		_, err = stream.Write(append(textOf(t.String()), first...))
 	}
 	if err != nil {
 		if stream != nil {
@@ -124,6 +139,45 @@ type conn struct {
 	asked  bool
 	once   sync.Once
 	answer error
+
+	// owed is the far end's answer, which goes with its first bytes or, if there are none yet,
+	// alone and soon after.
+	writing sync.Mutex
+	owed    []byte
+}
+
+// oweTime is how long an answer waits for the first bytes: most programs that are asked answer
+// sooner, and each write to the stream costs every process on its way a turn.
+const oweTime = 500 * time.Microsecond
+
+// owe answers with the first bytes that are written, or else soon.
+func (c *conn) owe(answer string) {
+	c.owed = textOf(answer)
+	time.AfterFunc(oweTime, func() { _, _ = c.Write(nil) })
+}
+
+// Write writes the answer that is owed before the bytes.
+func (c *conn) Write(p []byte) (int, error) {
+	c.writing.Lock()
+	if owed := len(c.owed); owed > 0 {
+		defer c.writing.Unlock()
+		n, err := c.Stream.Write(append(c.owed, p...))
+		c.owed = nil
+		return max(n-owed, 0), err
+	}
+	c.writing.Unlock()
+	if len(p) == 0 {
+		return 0, nil
+	}
+	return c.Stream.Write(p)
+}
+
+// CloseWrite ends one direction, after the answer.
+func (c *conn) CloseWrite() error {
+	if _, err := c.Write(nil); err != nil {
+		return err
+	}
+	return c.Stream.CloseWrite()
 }
 
 // withNetwork keeps the datagrams of a UDP connection apart.

@@ -108,10 +108,9 @@ func (s *server) serve(ctx context.Context, stream *smux.Stream) {
 	defer to.Close()
 	// The end of the tunnel's stream looks like the end of one direction of the connection.
 	defer context.AfterFunc(ctx, func() { to.Close() })()
-	if writeText(stream, "") != nil {
-		return
-	}
-	from := withNetwork(&conn{Stream: stream, target: target})
+	answered := &conn{Stream: stream, target: target}
+	answered.owe("")
+	from := withNetwork(answered)
 	if target.Network == UDP {
 		_ = JoinDatagrams(from, to)
 	} else {

@@ -113,10 +113,14 @@ func reasonOf(err error) *DialError {
 // maxText is the length of the longest request or answer.
 const maxText = 255
 
-// writeText writes a request or an answer, cut to what fits.
-func writeText(w io.Writer, text string) error {
+// textOf returns the bytes of a request or an answer, cut to what fits.
+func textOf(text string) []byte {
 	text = text[:min(len(text), maxText)]
-	_, err := w.Write(append([]byte{byte(len(text))}, text...))
+	return append([]byte{byte(len(text))}, text...)
+}
+
+func writeText(w io.Writer, text string) error {
+	_, err := w.Write(textOf(text))
 	return err
 }
 

@@ -395,7 +395,7 @@ func TestDialEarly(t *testing.T) {
 		}
 		return echo(ctx, to)
 	})
-	conn, err := c.DialEarly(Target{Network: TCP, Port: 1})
+	conn, err := c.DialEarly(Target{Network: TCP, Port: 1}, []byte("very "))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,14 +403,14 @@ func TestDialEarly(t *testing.T) {
 	if _, err := conn.Write([]byte("early")); err != nil {
 		t.Fatal(err)
 	}
-	refused, err := c.DialEarly(Target{Network: TCP, Port: 9})
+	refused, err := c.DialEarly(Target{Network: TCP, Port: 9}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer refused.Close()
 	close(begin)
-	got := make([]byte, 5)
-	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "early" {
+	got := make([]byte, 10)
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "very early" {
 		t.Errorf("%q, %v", got, err)
 	}
 	for range 2 {
@@ -421,7 +421,7 @@ func TestDialEarly(t *testing.T) {
 	}
 	// Join reports it.
 	a, b := halves()
-	refused, err = c.DialEarly(Target{Network: TCP, Port: 9})
+	refused, err = c.DialEarly(Target{Network: TCP, Port: 9}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,9 @@ type Dialer struct {
 	device, own *nspace.Namespace
 	mgmt        *contract.Mgmt
 	routes      *netlink.Handle
+	// here is the device's namespace if the process is in it: then sockets are made without a
+	// turn of another thread.
+	here *nspace.Namespace
 }
 
 // New returns a dialler. Sockets to the management addresses are made in own, the sidecar's
@@ -47,7 +50,12 @@ func New(device, own *nspace.Namespace, mgmt *contract.Mgmt) (*Dialer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netlink in the device's network namespace: %w", err)
 	}
-	return &Dialer{device, own, mgmt, routes}, nil
+	d := &Dialer{device: device, own: own, mgmt: mgmt, routes: routes}
+	here, err := inode("/proc/thread-self/ns/net")
+	if there, failed := device.Inode(); err == nil && failed == nil && here == there {
+		d.here = device
+	}
+	return d, nil
 }
 
 // Close frees what New took, but not the namespaces.
@@ -62,7 +70,7 @@ func (d *Dialer) Dial(ctx context.Context, t tunnel.Target) (net.Conn, error) {
 	if conn := d.shortcut(ctx, t, space, to); conn != nil {
 		return conn, nil
 	}
-	conn, err := connect(ctx, space, t.Network, source, netip.AddrPortFrom(to, t.Port))
+	conn, err := d.connect(ctx, space, t.Network, source, netip.AddrPortFrom(to, t.Port))
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -103,7 +111,7 @@ func (d *Dialer) shortcut(ctx context.Context, t tunnel.Target, space *nspace.Na
 	}
 	ctx, cancel := context.WithTimeout(ctx, shortTime)
 	defer cancel()
-	conn, err := connect(ctx, d.device, t.Network, netip.Addr{}, netip.AddrPortFrom(to, t.Port))
+	conn, err := d.connect(ctx, d.device, t.Network, netip.Addr{}, netip.AddrPortFrom(to, t.Port))
 	if err != nil {
 		return nil
 	}

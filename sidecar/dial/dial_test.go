@@ -361,7 +361,7 @@ func TestFloodFromTheDevice(t *testing.T) {
 				group.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 					defer cancel()
-					c, err := connect(ctx, from.ns, tunnel.TCP, netip.Addr{}, to)
+					c, err := (&Dialer{}).connect(ctx, from.ns, tunnel.TCP, netip.Addr{}, to)
 					if err != nil {
 						return
 					}

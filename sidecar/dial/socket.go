@@ -15,7 +15,7 @@ import (
 
 // connect makes a socket in a network namespace and connects it. A socket stays in the
 // namespace that it is made in, so only that needs a thread there.
-func connect(ctx context.Context, space *nspace.Namespace, network string, source netip.Addr, to netip.AddrPort) (net.Conn, error) {
+func (d *Dialer) connect(ctx context.Context, space *nspace.Namespace, network string, source netip.Addr, to netip.AddrPort) (net.Conn, error) {
 	family, kind := unix.AF_INET, unix.SOCK_STREAM
 	if to.Addr().Is6() {
 		family = unix.AF_INET6
@@ -24,10 +24,16 @@ func connect(ctx context.Context, space *nspace.Namespace, network string, sourc
 		kind = unix.SOCK_DGRAM
 	}
 	fd := -1
-	err := space.Do(func() (err error) {
+	open := func() (err error) {
 		fd, err = unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		return err
-	})
+	}
+	var err error
+	if space == d.here {
+		err = open()
+	} else {
+		err = space.Do(open)
+	}
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
@@ -81,4 +87,11 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
 	}
 	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
+}
+
+// inode returns the inode of a file.
+func inode(file string) (uint64, error) {
+	var st unix.Stat_t
+	err := unix.Stat(file, &st)
+	return st.Ino, err
 }

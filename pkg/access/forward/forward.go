@@ -9,8 +9,8 @@ import (
 	"github.com/c9s-lab/c9s/pkg/tunnel"
 )
 
-// Dial opens a connection to the node.
-type Dial func(context.Context) (net.Conn, error)
+// Dial opens a connection to the node. What has come for it goes with the request.
+type Dial func(ctx context.Context, first []byte) (net.Conn, error)
 
 // Events report what happens. Both may be called by several goroutines at a time.
 type Events struct {
@@ -29,7 +29,7 @@ func TCP(ctx context.Context, l net.Listener, dial Dial, e Events) {
 }
 
 func passOn(ctx context.Context, local net.Conn, dial Dial, e Events) {
-	node, err := dial(ctx)
+	node, err := dial(ctx, tunnel.First(local))
 	if err != nil {
 		e.Failed(err)
 		return

@@ -15,9 +15,12 @@ import (
 )
 
 // node answers connections with what they send, in memory.
-func node(context.Context) (net.Conn, error) {
+func node(_ context.Context, first []byte) (net.Conn, error) {
 	a, b := net.Pipe()
 	go func() {
+		if len(first) > 0 {
+			_, _ = b.Write(first)
+		}
 		buffer := make([]byte, tunnel.MaxDatagram)
 		for {
 			n, err := b.Read(buffer)
@@ -72,11 +75,11 @@ func TestTCP(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		TCP(ctx, l, func(ctx context.Context) (net.Conn, error) {
+		TCP(ctx, l, func(ctx context.Context, first []byte) (net.Conn, error) {
 			if refuse.Load() {
 				return nil, errors.New("refused")
 			}
-			return node(ctx)
+			return node(ctx, first)
 		}, seen.events())
 	}()
 	for range 3 {

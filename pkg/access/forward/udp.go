@@ -81,7 +81,7 @@ func (u *udp) pass(from netip.AddrPort, datagram []byte) {
 }
 
 func (u *udp) serve(from netip.AddrPort, s *sender) {
-	node, err := u.dial(u.ctx)
+	node, err := u.dial(u.ctx, nil)
 	if err != nil {
 		if u.ctx.Err() == nil {
 			u.events.Failed(err)
