@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/c9s-lab/c9s/internal/yamltext"
 	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
@@ -32,11 +33,11 @@ func Rewrite(text string, f *topology.File, cat *kinds.Catalogue, release string
 	if strings.ContainsAny(text, "\r\u0085\u2028\u2029") {
 		return text, nil, errors.New("it has line breaks other than LF and CR LF (CR, NEL, LS or PS), and cannot be rewritten")
 	}
-	d, err := parse(text)
-	if err != nil || d.root == nil || f == nil || f.Topology == nil {
+	d, err := yamltext.Parse(text)
+	if err != nil || d.Root == nil || f == nil || f.Topology == nil {
 		return text, nil, err
 	}
-	r := &rewriter{document: d, file: f.Path, cat: cat, nodes: compile.Inherit(f.Topology), users: map[*yaml.Node]map[string]bool{}, ranks: map[*yaml.Node]int{}}
+	r := &rewriter{Document: d, file: f.Path, cat: cat, nodes: compile.Inherit(f.Topology), users: map[*yaml.Node]map[string]bool{}, ranks: map[*yaml.Node]int{}}
 	r.readBlocks()
 	r.variables()
 	r.components()
@@ -44,15 +45,15 @@ func Rewrite(text string, f *topology.File, cat *kinds.Catalogue, release string
 		r.extras()
 	}
 	r.oldNames()
-	out := r.apply()
-	if _, err := parse(out); err != nil {
+	out := r.Apply()
+	if _, err := yamltext.Parse(out); err != nil {
 		return text, nil, fmt.Errorf("the rewritten file would not be YAML: %w", err)
 	}
 	return out, r.diags.All(), nil
 }
 
 type rewriter struct {
-	*document
+	*yamltext.Document
 	file  string
 	cat   *kinds.Catalogue
 	diags diag.List
@@ -87,8 +88,8 @@ func (r *rewriter) dropped(n *yaml.Node, format string, args ...any) {
 // readBlocks finds the definitions and the nodes that inherit from each.
 func (r *rewriter) readBlocks() {
 	r.own, r.keys = map[string]*yaml.Node{}, map[string]*yaml.Node{}
-	topo, _ := find(r.root, "topology")
-	all := deref(topo.value)
+	topo, _ := yamltext.Find(r.Root, "topology")
+	all := yamltext.Deref(topo.Value)
 	every := slices.Sorted(maps.Keys(r.nodes))
 	inherit := map[string]map[string][]string{"kinds": {}, "groups": {}, "nodes": {}}
 	for _, node := range every {
@@ -97,18 +98,18 @@ func (r *rewriter) readBlocks() {
 			inherit[section][name] = append(inherit[section][name], node)
 		}
 	}
-	if e, ok := find(all, "defaults"); ok {
-		r.define(e.value, 3, every)
+	if e, ok := yamltext.Find(all, "defaults"); ok {
+		r.define(e.Value, 3, every)
 	}
 	for i, section := range []string{"kinds", "groups", "nodes"} {
-		s, _ := find(all, section)
-		for _, e := range entries(deref(s.value)) {
-			name := e.key.Value
-			r.define(e.value, 2-i, inherit[section][name])
+		s, _ := yamltext.Find(all, section)
+		for _, e := range yamltext.Entries(yamltext.Deref(s.Value)) {
+			name := e.Key.Value
+			r.define(e.Value, 2-i, inherit[section][name])
 			if section == "nodes" {
-				r.keys[name] = e.key
-				if e.value.Kind == yaml.MappingNode {
-					r.own[name] = e.value
+				r.keys[name] = e.Key
+				if e.Value.Kind == yaml.MappingNode {
+					r.own[name] = e.Value
 				}
 			}
 		}
@@ -117,7 +118,7 @@ func (r *rewriter) readBlocks() {
 
 // define notes a definition, and what it merges, with the nodes that inherit from it.
 func (r *rewriter) define(n *yaml.Node, rank int, nodes []string) {
-	m := deref(n)
+	m := yamltext.Deref(n)
 	if m == nil || m.Kind != yaml.MappingNode {
 		return
 	}
@@ -134,12 +135,12 @@ func (r *rewriter) define(n *yaml.Node, rank int, nodes []string) {
 	if known && len(r.users[m]) == before {
 		return // what it merges has these nodes too
 	}
-	for _, e := range entries(m) {
-		if e.key.Tag != "!!merge" {
+	for _, e := range yamltext.Entries(m) {
+		if e.Key.Tag != "!!merge" {
 			continue
 		}
-		merged := []*yaml.Node{e.value}
-		if v := deref(e.value); v.Kind == yaml.SequenceNode {
+		merged := []*yaml.Node{e.Value}
+		if v := yamltext.Deref(e.Value); v.Kind == yaml.SequenceNode {
 			merged = v.Content
 		}
 		for _, other := range merged {
@@ -169,7 +170,7 @@ func (r *rewriter) split(m *yaml.Node, wanted func(*kinds.Kind) bool) (with, wit
 // has reports whether any definition that one of the nodes inherits from has a key.
 func (r *rewriter) has(nodes []string, key string) bool {
 	for _, m := range r.defs {
-		if _, ok := find(m, key); ok && slices.ContainsFunc(nodes, func(n string) bool { return r.users[m][n] }) {
+		if _, ok := yamltext.Find(m, key); ok && slices.ContainsFunc(nodes, func(n string) bool { return r.users[m][n] }) {
 			return true
 		}
 	}
@@ -184,10 +185,10 @@ func (r *rewriter) give(nodes []string, key, value string) bool {
 		m, at := r.own[node], r.keys[node]
 		switch {
 		case m != nil && len(r.users[m]) == 1 && len(m.Content) > 0:
-			r.insert(entries(m)[0], key, value, nil)
-		case m == nil && at != nil && strings.HasPrefix(r.text[r.offset(at)+len(r.raw(at)):], ":\n"):
-			end := r.offset(at) + len(r.raw(at)) + 1
-			r.replace(end, end, " {"+key+": "+value+"}")
+			r.Insert(yamltext.Entries(m)[0], key, value, nil)
+		case m == nil && at != nil && strings.HasPrefix(r.Text[r.Offset(at)+len(r.Raw(at)):], ":\n"):
+			end := r.Offset(at) + len(r.Raw(at)) + 1
+			r.Replace(end, end, " {"+key+": "+value+"}")
 		default:
 			ok = false
 		}
@@ -209,73 +210,73 @@ func (r *rewriter) variables() {
 	// A variable can go if it can go for all that have it, by aliases and merges too.
 	goes := map[*yaml.Node]bool{}
 	for _, m := range r.defs {
-		env, ok := find(m, "env")
+		env, ok := yamltext.Find(m, "env")
 		if !ok {
 			continue
 		}
-		for _, e := range withMerged(deref(env.value)) {
-			if key := former[e.key.Value]; key != "" {
+		for _, e := range withMerged(yamltext.Deref(env.Value)) {
+			if key := former[e.Key.Value]; key != "" {
 				can := r.variable(m, env, e, key)
-				before, known := goes[e.key]
-				goes[e.key] = can && (before || !known)
+				before, known := goes[e.Key]
+				goes[e.Key] = can && (before || !known)
 			}
 		}
 	}
 	for _, m := range r.defs {
-		env, ok := find(m, "env")
+		env, ok := yamltext.Find(m, "env")
 		if !ok {
 			continue
 		}
-		gone := slices.DeleteFunc(entries(env.value), func(e entry) bool { return !goes[e.key] })
+		gone := slices.DeleteFunc(yamltext.Entries(env.Value), func(e yamltext.Entry) bool { return !goes[e.Key] })
 		switch {
-		case env.value.Kind == yaml.AliasNode: // removed where it is written
-		case r.remove(gone):
-		case env.value.Anchor == "":
-			r.drop(env)
+		case env.Value.Kind == yaml.AliasNode: // removed where it is written
+		case r.Remove(gone):
+		case env.Value.Anchor == "":
+			r.Drop(env)
 		default: // others refer to the mapping
 			for _, e := range gone {
-				r.empty(e)
+				r.Empty(e)
 			}
 		}
 	}
 }
 
 // withMerged are the entries of a mapping and of those that it merges.
-func withMerged(m *yaml.Node) []entry {
-	out := entries(m)
+func withMerged(m *yaml.Node) []yamltext.Entry {
+	out := yamltext.Entries(m)
 	for _, e := range out {
-		if v := deref(e.value); e.key.Tag == "!!merge" && v != m && v.Kind == yaml.MappingNode {
-			out = append(out, entries(v)...)
+		if v := yamltext.Deref(e.Value); e.Key.Tag == "!!merge" && v != m && v.Kind == yaml.MappingNode {
+			out = append(out, yamltext.Entries(v)...)
 		}
 	}
 	return out
 }
 
 // variable writes the key of one variable, and reports whether the variable can go.
-func (r *rewriter) variable(m *yaml.Node, env, e entry, key string) bool {
+func (r *rewriter) variable(m *yaml.Node, env, e yamltext.Entry, key string) bool {
 	spec := func(k *kinds.Kind) (kinds.Key, bool) {
 		s, ok := k.Keys[key]
-		return s, ok && s.EnvFormer && s.Env == e.key.Value
+		return s, ok && s.EnvFormer && s.Env == e.Key.Value
 	}
 	with, without := r.split(m, func(k *kinds.Kind) bool { _, ok := spec(k); return ok })
 	if len(with) == 0 {
 		return false
 	}
-	value, ok := r.written(e)
+	value, ok := r.Written(e)
 	if s, _ := spec(r.kindOf(with[0])); s.EnvWhen != "" {
 		value = s.EnvWhen
 	}
 	switch {
 	case !ok:
-		r.byHand(e.key, "the variable %s is not a plain text", e.key.Value)
+		r.byHand(e.Key, "the variable %s is not a plain text", e.Key.Value)
 		return false
 	case len(without) == 0 && !r.has(with, key):
-		r.insert(env, key, value, e.value)
+		r.Insert(env, key, value, e.Value)
 		return true
 	case r.give(r.lacking(with, key), key, value):
 		return len(without) == 0
 	default:
-		r.byHand(e.key, "not all of the nodes that inherit the variable %s can get the key %s", e.key.Value, key)
+		r.byHand(e.Key, "not all of the nodes that inherit the variable %s can get the key %s", e.Key.Value, key)
 		return false
 	}
 }
@@ -289,42 +290,42 @@ func (r *rewriter) lacking(nodes []string, key string) []string {
 // components rewrites the cards of a chassis as containerlab 0.80 wants them.
 func (r *rewriter) components() {
 	for _, m := range r.defs {
-		list, ok := find(m, "components")
-		if !ok || list.value.Kind != yaml.SequenceNode {
+		list, ok := yamltext.Find(m, "components")
+		if !ok || list.Value.Kind != yaml.SequenceNode {
 			continue
 		}
 		with, without := r.split(m, func(k *kinds.Kind) bool { return k.Components })
 		switch {
 		case len(with) == 0 && len(without) > 0:
-			r.dropped(list.key, "components had no effect, since the kind has no cards")
-			r.drop(list)
+			r.dropped(list.Key, "components had no effect, since the kind has no cards")
+			r.Drop(list)
 			continue
 		case len(without) > 0:
-			r.byHand(list.key, "nodes of kinds without cards inherit components, which containerlab rejects")
+			r.byHand(list.Key, "nodes of kinds without cards inherit components, which containerlab rejects")
 		}
 		gone := r.fabric(list, with)
 		if len(with) > 0 && r.kindOf(with[0]).Name == "nokia_sros" {
-			gone = append(gone, r.cardVariables(list.value)...)
+			gone = append(gone, r.cardVariables(list.Value)...)
 		}
-		for _, item := range list.value.Content {
-			card := deref(item)
-			r.remove(slices.DeleteFunc(slices.Clone(gone), func(e entry) bool { return e.in != card }))
+		for _, item := range list.Value.Content {
+			card := yamltext.Deref(item)
+			r.Remove(slices.DeleteFunc(slices.Clone(gone), func(e yamltext.Entry) bool { return e.In != card }))
 		}
 	}
 }
 
 // fabric moves the switch fabric module from the cards to the node. It returns the
 // entries of the cards that can go.
-func (r *rewriter) fabric(list entry, nodes []string) []entry {
-	var found []entry
+func (r *rewriter) fabric(list yamltext.Entry, nodes []string) []yamltext.Entry {
+	var found []yamltext.Entry
 	values := map[string]bool{}
 	controlWithout, lineWithout := false, false
-	for _, item := range list.value.Content {
-		if e, ok := find(deref(item), "sfm"); ok {
+	for _, item := range list.Value.Content {
+		if e, ok := yamltext.Find(yamltext.Deref(item), "sfm"); ok {
 			found = append(found, e)
-			text, _ := r.written(e)
+			text, _ := r.Written(e)
 			values[text] = true
-		} else if slot, _ := find(deref(item), "slot"); slot.value == nil || kinds.IsCPMSlot(slot.value.Value) {
+		} else if slot, _ := yamltext.Find(yamltext.Deref(item), "slot"); slot.Value == nil || kinds.IsCPMSlot(slot.Value.Value) {
 			controlWithout = true
 		} else {
 			lineWithout = true
@@ -333,35 +334,35 @@ func (r *rewriter) fabric(list entry, nodes []string) []entry {
 	switch {
 	case len(found) == 0 || r.has(nodes, "sfm"): // the key wins
 	case len(values) > 1 || lineWithout:
-		r.byHand(found[0].key, "the cards have several switch fabric modules, and containerlab 0.80 has one for the node")
+		r.byHand(found[0].Key, "the cards have several switch fabric modules, and containerlab 0.80 has one for the node")
 		return nil
 	default:
 		if controlWithout {
-			r.diags.Warnf(CodeChanged, r.pos(found[0].key), "none needed: the module belongs to the chassis", "the control cards are told the switch fabric module too, as since containerlab 0.80")
+			r.diags.Warnf(CodeChanged, r.pos(found[0].Key), "none needed: the module belongs to the chassis", "the control cards are told the switch fabric module too, as since containerlab 0.80")
 		}
-		text, _ := r.written(found[0])
-		r.insert(list, "sfm", text, found[0].value)
+		text, _ := r.Written(found[0])
+		r.Insert(list, "sfm", text, found[0].Value)
 	}
 	return found
 }
 
 // cardVariables writes the keys of the cards of nokia_sros that replace variables. It
 // returns the environments, which can go.
-func (r *rewriter) cardVariables(list *yaml.Node) []entry {
+func (r *rewriter) cardVariables(list *yaml.Node) []yamltext.Entry {
 	keys := map[string]string{"cpu": "cpu", "ram": "ram", "max_nics": "max-nics"}
-	var gone []entry
+	var gone []yamltext.Entry
 	for _, item := range list.Content {
-		card := deref(item)
-		env, ok := find(card, "env")
-		if !ok || env.value.Kind != yaml.MappingNode {
+		card := yamltext.Deref(item)
+		env, ok := yamltext.Find(card, "env")
+		if !ok || env.Value.Kind != yaml.MappingNode {
 			continue
 		}
-		for _, e := range entries(env.value) {
-			key := keys[e.key.Value]
+		for _, e := range yamltext.Entries(env.Value) {
+			key := keys[e.Key.Value]
 			if key == "" {
-				r.dropped(e.key, "the variable %s of a card had no effect", e.key.Value)
-			} else if _, set := find(card, key); !set {
-				r.insert(env, key, e.value.Value, e.value)
+				r.dropped(e.Key, "the variable %s of a card had no effect", e.Key.Value)
+			} else if _, set := yamltext.Find(card, key); !set {
+				r.Insert(env, key, e.Value.Value, e.Value)
 			}
 		}
 		gone = append(gone, env)
@@ -383,19 +384,19 @@ var moved = []struct {
 // extras puts what extras has on the node itself.
 func (r *rewriter) extras() {
 	for _, m := range r.defs {
-		if old, ok := find(m, "extras"); ok {
+		if old, ok := yamltext.Find(m, "extras"); ok {
 			r.extra(m, old)
 		}
 	}
 }
 
-func (r *rewriter) extra(m *yaml.Node, old entry) {
-	var inner []entry
+func (r *rewriter) extra(m *yaml.Node, old yamltext.Entry) {
+	var inner []yamltext.Entry
 	var keys, none []string
 	for _, p := range moved {
 		e, ok := old, true
 		for _, step := range p.path {
-			if e, ok = find(deref(e.value), step); !ok {
+			if e, ok = yamltext.Find(yamltext.Deref(e.Value), step); !ok {
 				break
 			}
 		}
@@ -408,24 +409,24 @@ func (r *rewriter) extra(m *yaml.Node, old entry) {
 		}
 		switch {
 		case len(with) == 0 && len(without) > 0:
-			r.dropped(e.key, "extras.%s had no effect, since the kind does not have it", strings.Join(p.path, "."))
+			r.dropped(e.Key, "extras.%s had no effect, since the kind does not have it", strings.Join(p.path, "."))
 		case len(without) > 0 || r.has(with, p.key):
-			value, ok := r.written(e)
+			value, ok := r.Written(e)
 			if !ok || !r.give(r.lacking(with, p.key), p.key, value) {
-				r.byHand(e.key, "not all of the nodes that inherit extras.%s can get the key %s", strings.Join(p.path, "."), p.key)
+				r.byHand(e.Key, "not all of the nodes that inherit extras.%s can get the key %s", strings.Join(p.path, "."), p.key)
 			}
 		default:
 			inner, keys = append(inner, e), append(keys, p.key)
 		}
 	}
 	for _, name := range []string{"srl-agents", "mysocket-proxy"} {
-		if e, ok := find(deref(old.value), name); ok {
-			r.dropped(e.key, "extras.%s has had no effect in containerlab since 0.74", name)
+		if e, ok := yamltext.Find(yamltext.Deref(old.Value), name); ok {
+			r.dropped(e.Key, "extras.%s has had no effect in containerlab since 0.74", name)
 		}
 	}
 	// A level with extras took nothing from those of the levels below it.
 	for _, key := range none {
-		r.insert(old, key, "[]", nil)
+		r.Insert(old, key, "[]", nil)
 	}
 	r.replaceExtras(old, inner, keys)
 }
@@ -437,10 +438,10 @@ func (r *rewriter) hides(m *yaml.Node, nodes []string, path []string) bool {
 		if r.ranks[other] <= r.ranks[m] || !slices.ContainsFunc(nodes, func(n string) bool { return r.users[other][n] }) {
 			continue
 		}
-		e, ok := find(other, "extras")
+		e, ok := yamltext.Find(other, "extras")
 		for _, step := range path {
 			if ok {
-				e, ok = find(deref(e.value), step)
+				e, ok = yamltext.Find(yamltext.Deref(e.Value), step)
 			}
 		}
 		if ok {
@@ -451,73 +452,73 @@ func (r *rewriter) hides(m *yaml.Node, nodes []string, path []string) bool {
 }
 
 // replaceExtras writes the keys in place of extras.
-func (r *rewriter) replaceExtras(old entry, inner []entry, keys []string) {
+func (r *rewriter) replaceExtras(old yamltext.Entry, inner []yamltext.Entry, keys []string) {
 	if len(inner) == 0 {
-		r.drop(old)
+		r.Drop(old)
 		return
 	}
-	from, to := r.extent(old)
-	elsewhere := func(e entry) bool { // in braces, or behind an alias
-		at := r.offset(e.key)
-		return flow(e.in) || at < from || at >= to
+	from, to := r.Extent(old)
+	elsewhere := func(e yamltext.Entry) bool { // in braces, or behind an alias
+		at := r.Offset(e.Key)
+		return yamltext.Flow(e.In) || at < from || at >= to
 	}
-	if !flow(old.in) && !slices.ContainsFunc(inner, elsewhere) {
-		r.hoist(old, inner, keys)
+	if !yamltext.Flow(old.In) && !slices.ContainsFunc(inner, elsewhere) {
+		r.Hoist(old, inner, keys)
 		return
 	}
 	var parts []string
 	for i, e := range inner {
-		value, ok := r.written(e)
+		value, ok := r.Written(e)
 		if !ok {
-			r.byHand(e.key, "extras.%s has a value over several lines", e.key.Value)
+			r.byHand(e.Key, "extras.%s has a value over several lines", e.Key.Value)
 			return
 		}
-		parts = append(parts, r.keyLike(old.key, keys[i])+": "+value)
+		parts = append(parts, r.KeyLike(old.Key, keys[i])+": "+value)
 	}
-	if flow(old.in) {
-		text := r.text[from:to]
+	if yamltext.Flow(old.In) {
+		text := r.Text[from:to]
 		rest := text[len(strings.TrimRight(text, ", \t\r\n")):]
-		r.replace(from, to, strings.Join(parts, ", ")+rest)
+		r.Replace(from, to, strings.Join(parts, ", ")+rest)
 		return
 	}
 	end := ""
-	if strings.HasSuffix(r.text[from:to], "\n") {
+	if strings.HasSuffix(r.Text[from:to], "\n") {
 		end = "\n"
 	}
 	comment := ""
-	if old.value.LineComment != "" {
-		comment = " " + old.value.LineComment
+	if old.Value.LineComment != "" {
+		comment = " " + old.Value.LineComment
 	}
-	r.replace(from, to, strings.Join(parts, "\n"+r.indent(from))+comment+end)
+	r.Replace(from, to, strings.Join(parts, "\n"+r.Indent(from))+comment+end)
 }
 
 // oldNames renames keys that containerlab still reads under their old names.
 func (r *rewriter) oldNames() {
 	renameIn := func(m *yaml.Node, old, key string) {
-		e, ok := find(m, old)
+		e, ok := yamltext.Find(m, old)
 		if !ok {
 			return
 		}
-		if _, both := find(m, key); both {
-			r.drop(e)
+		if _, both := yamltext.Find(m, key); both {
+			r.Drop(e)
 		} else {
-			r.rename(e, key)
+			r.Rename(e, key)
 		}
 	}
-	mgmt, _ := find(r.root, "mgmt")
-	networks := []*yaml.Node{deref(mgmt.value)}
+	mgmt, _ := yamltext.Find(r.Root, "mgmt")
+	networks := []*yaml.Node{yamltext.Deref(mgmt.Value)}
 	if m := networks[0]; m != nil && m.Kind == yaml.SequenceNode {
 		networks = m.Content
 	}
 	for _, m := range networks {
-		renameIn(deref(m), "ipv4_subnet", "ipv4-subnet")
-		renameIn(deref(m), "ipv6_subnet", "ipv6-subnet")
+		renameIn(yamltext.Deref(m), "ipv4_subnet", "ipv4-subnet")
+		renameIn(yamltext.Deref(m), "ipv6_subnet", "ipv6-subnet")
 	}
-	topo, _ := find(r.root, "topology")
-	links, _ := find(deref(topo.value), "links")
-	if list := deref(links.value); list != nil && list.Kind == yaml.SequenceNode {
+	topo, _ := yamltext.Find(r.Root, "topology")
+	links, _ := yamltext.Find(yamltext.Deref(topo.Value), "links")
+	if list := yamltext.Deref(links.Value); list != nil && list.Kind == yaml.SequenceNode {
 		for _, item := range list.Content {
-			renameIn(deref(item), "udp-port", "dst-port")
+			renameIn(yamltext.Deref(item), "udp-port", "dst-port")
 		}
 	}
 }

@@ -37,6 +37,8 @@ type Impair struct {
 	Rate string `json:"rate,omitempty"`
 	// Seed makes the random choices repeatable.
 	Seed int64 `json:"seed,omitempty"`
+	// Down takes the link down, at both ends.
+	Down bool `json:"down,omitempty"`
 }
 
 // linkRule is a compiled LinkRule.
@@ -101,7 +103,7 @@ func (r *linkRule) impair(link *lab.Link, from int) {
 
 // Compile reads durations, percentages and the rate.
 func (i *Impair) Compile() (*lab.Impairment, error) {
-	out := &lab.Impairment{Loss: i.Loss, Corruption: i.Corruption, Duplication: i.Duplication, Reordering: i.Reordering, Seed: i.Seed}
+	out := &lab.Impairment{Loss: i.Loss, Corruption: i.Corruption, Duplication: i.Duplication, Reordering: i.Reordering, Seed: i.Seed, Down: i.Down}
 	for _, p := range []struct {
 		name  string
 		value float64
