@@ -23,6 +23,7 @@ import (
 	"syscall"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/sidecar/api"
 	"github.com/c9s-lab/c9s/sidecar/capture"
 	"github.com/c9s-lab/c9s/sidecar/dial"
 	"github.com/c9s-lab/c9s/sidecar/execute"
@@ -256,12 +257,12 @@ func runInterfaces(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return errUsage
 	}
+	known, err := podnet.Status(ctx)
+	if err != nil { // it still starts; the kernel knows its interfaces
+		known.Interfaces = nil
+	}
 	if !*watch {
-		known, err := podnet.Status(ctx)
-		if err != nil { // it still starts; the kernel knows its interfaces
-			known.Interfaces = nil
-		}
-		return ifaces.Print(os.Stdout, known.Interfaces)
+		return ifaces.Print(os.Stdout, known)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -269,7 +270,14 @@ func runInterfaces(ctx context.Context, args []string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	return ifaces.Watch(ctx, os.Stdout, *interval)
+	changes := make(chan ifaces.Impairments)
+	go podnet.FollowStatus(ctx, known.Tag(), func(s api.Status) {
+		select {
+		case changes <- s.Impairments():
+		case <-ctx.Done():
+		}
+	})
+	return ifaces.Watch(ctx, os.Stdout, *interval, known.Impairments(), changes)
 }
 
 // runHold is what remains of the helper in a device's container.

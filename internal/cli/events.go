@@ -184,7 +184,7 @@ func interfaceAttributes(e cluster.Event) map[string]string {
 			out["alias"] = d.Alias
 		}
 		out["peer"] = peerOf(d)
-		maps.Copy(out, netemAttributes(cluster.ImpairmentOf(*d)))
+		maps.Copy(out, netemAttributes(in.Impairment))
 	}
 	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
 	if e.Action != contract.ActionStats {
@@ -213,9 +213,13 @@ func netemAttributes(i *contract.Impairment) map[string]string {
 	if i == nil {
 		return out
 	}
+	if i.Down {
+		out["netem_down"] = "true"
+	}
 	for key, value := range map[string]string{
 		"netem_delay": netemTime(i.DelayMS), "netem_jitter": netemTime(i.JitterMS), "netem_loss": netemNumber(i.Loss),
 		"netem_rate": netemNumber(float64(i.RateKbit)), "netem_corruption": netemNumber(i.Corruption),
+		"netem_duplication": netemNumber(i.Duplication), "netem_reordering": netemNumber(i.Reordering),
 	} {
 		if value != "" {
 			out[key] = value

@@ -42,11 +42,13 @@ func containerOf(name, v4, id string, running bool) cluster.Container {
 func TestEventLines(t *testing.T) {
 	at := time.Date(2026, 12, 1, 10, 0, 0, 5e6, time.UTC)
 	eth1 := &contract.InterfaceFacts{Name: "eth1", Index: 7, MTU: 9500, MAC: "aa:c1:ab:00:00:01", Type: "veth", State: "up", Counters: contract.InterfaceCounters{RxBytes: 3000, TxPackets: 10}}
-	declared := &contract.Interface{Name: "eth1", Node: "R1", Alias: "ge-0/0/0", Wire: &contract.Wire{PeerNode: "R2", PeerInterface: "eth1", Impairment: &contract.Impairment{DelayMS: 5, Loss: 0.1}}}
+	declared := &contract.Interface{Name: "eth1", Node: "R1", Alias: "ge-0/0/0", Wire: &contract.Wire{PeerNode: "R2", PeerInterface: "eth1"}}
+	impaired := *eth1
+	impaired.Impairment = &contract.Impairment{DelayMS: 5, Loss: 0.1}
 	events := []cluster.Event{
 		{Time: at, Container: containerR1(), Action: "start"},
 		{Time: at, Container: containerR1(), Action: "die", ExitCode: 137},
-		{Time: at, Container: containerR1(), Action: contract.ActionUpdate, Interface: eth1, Declared: declared},
+		{Time: at, Container: containerR1(), Action: contract.ActionUpdate, Interface: &impaired, Declared: declared},
 		{Time: at, Container: containerR1(), Action: contract.ActionStats, Interface: eth1, Before: contract.InterfaceCounters{RxBytes: 1000}, Interval: 2 * time.Second},
 	}
 	const id = `0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef`

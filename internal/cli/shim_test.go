@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +24,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/contract"
@@ -107,7 +109,23 @@ func newFakeCluster(t *testing.T) *fakeCluster {
 			f.requests = append(f.requests, r.URL.Path+"?"+r.URL.RawQuery)
 			f.mu.Unlock()
 		}
-		o, ok := objects[r.URL.Path]
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if r.Method == http.MethodPut {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			updated, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			cm := updated.(*corev1.ConfigMap)
+			cm.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
+			objects[r.URL.Path] = *cm
+		}
+		o, ok := objects[strings.TrimSuffix(r.URL.Path, "/status")]
 		if text, plain := o.(string); plain {
 			fmt.Fprint(w, text)
 			return

@@ -59,12 +59,33 @@ without a meaning in a cluster fail with the reason.`,
 	fs.String("log-level", "", "ignored")
 	fs.CountP("debug", "d", "ignored")
 	tools := &cobra.Command{Use: "tools", Short: "Impair links, and report tools that are not supported", Example: "  containerlab tools netem show -n clab-mylab-R1", Args: cobra.ArbitraryArgs, RunE: unknown}
-	tools.AddCommand(newClabNetem(world, f), newClabShared(world, "sshx"), newClabShared(world, "gotty"))
+	tools.AddCommand(newNetem(world, f, "containerlab"), newClabShared(world, "sshx"), newClabShared(world, "gotty"))
 	cmd.AddCommand(newClabDeploy(world, f, "deploy", "dep"), newClabDeploy(world, f, "apply"), newClabDeploy(world, f, "redeploy", "rdep"), newClabDestroy(world, f),
 		newClabSave(world, f), newClabExec(world, f), newClabInspect(world, f), newClabEvents(world), newClabGraph(world, f), newClabVersion(world), tools)
 	for verb, own := range map[string]func(IO) *cobra.Command{"start": newStart, "stop": newStop, "restart": newRestart} {
 		cmd.AddCommand(newClabLifecycle(world, f, verb, own))
 	}
+	return cmd
+}
+
+// newTools returns containerlab's tools that c9s has too.
+func newTools(world IO) *cobra.Command {
+	f := &clab{}
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "Run containerlab's tools netem",
+		Long: `Tools has the commands of containerlab's tools that have a meaning in a cluster, with its flags
+and its JSON: netem set, show and reset. 'c9s link' does the same and more.`,
+		Example: `  c9s tools netem set -n R1 -i eth1 --delay 10ms --jitter 1ms
+  c9s tools netem show -n R1 --format json
+  c9s tools netem reset -n R1 -i eth1`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	fs := cmd.PersistentFlags()
+	fs.StringVarP(&f.topo, "topo", "t", "", "topology of the lab")
+	fs.StringVar(&f.name, "name", "", "name of the lab")
+	cmd.AddCommand(newNetem(world, f, "c9s"))
 	return cmd
 }
 

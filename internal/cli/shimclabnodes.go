@@ -363,12 +363,13 @@ type clabNetemFlags struct {
 	rate                           int
 }
 
-func newClabNetem(world IO, f *clab) *cobra.Command {
-	cmd := &cobra.Command{Use: "netem", Short: "Impair links", Example: "  containerlab tools netem show -n clab-mylab-R1", Args: cobra.NoArgs,
+// newNetem returns tools netem of a program.
+func newNetem(world IO, f *clab, program string) *cobra.Command {
+	cmd := &cobra.Command{Use: "netem", Short: "Impair links", Example: "  " + program + " tools netem show -n clab-mylab-R1", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	add := func(verb, short string, run func(*clabNetemFlags, context.Context) error) *clabNetemFlags {
 		n := &clabNetemFlags{clab: f}
-		sub := &cobra.Command{Use: verb, Short: short, Example: "  containerlab tools netem " + verb + " -n clab-mylab-R1 -i eth1", Args: cobra.NoArgs,
+		sub := &cobra.Command{Use: verb, Short: short, Example: "  " + program + " tools netem " + verb + " -n clab-mylab-R1 -i eth1", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return run(n, cmd.Context()) }}
 		fs := sub.Flags()
 		fs.StringVarP(&n.node, "node", "n", "", "node, or its container")
@@ -489,7 +490,9 @@ func (n *clabNetemFlags) change(ctx context.Context, world IO, to *contract.Impa
 	if err != nil {
 		return err
 	}
-	row, err := l.set(ctx, names[0]+":"+n.iface, func(*links, contract.Interface, *contract.Impairment) *contract.Impairment { return to })
+	row, err := l.set(ctx, names[0]+":"+n.iface, func(*links, contract.Interface, contract.Quality) contract.Quality {
+		return contract.Quality{Impairment: to}
+	})
 	if err != nil {
 		return fail(err)
 	}

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -352,48 +351,7 @@ func (t *tested) exec(ctx context.Context, n labtest.Node, argv []string) (labte
 
 // cut makes both ends of a link lose every frame, and returns what restores them.
 func (t *tested) cut(ctx context.Context, name, in string) (func(context.Context) error, error) {
-	node, err := t.node(name)
-	if err != nil {
-		return nil, err
-	}
-	type end struct {
-		node   cluster.Node
-		in     string
-		before *contract.Impairment
-	}
-	var ends []end
-	undo := func(ctx context.Context) (err error) {
-		for _, e := range ends {
-			_, failed := t.client.Impair(ctx, t.found, e.node, e.in, func(contract.Interface, *contract.Impairment) *contract.Impairment { return e.before })
-			err = cmp.Or(err, failed)
-		}
-		return err
-	}
-	lose := func(node cluster.Node, in string) (contract.Interface, error) {
-		return t.client.Impair(ctx, t.found, node, in, func(i contract.Interface, now *contract.Impairment) *contract.Impairment {
-			ends = append(slices.DeleteFunc(ends, func(e end) bool { return e.node.Name == node.Name && e.in == in }), end{node, in, now})
-			after := contract.Impairment{}
-			if now != nil {
-				after = *now
-			}
-			after.Loss = 100
-			return &after
-		})
-	}
-	changed, err := lose(node, in)
-	if err != nil {
-		return undo, err
-	}
-	peerName, peerIn := "", ""
-	switch {
-	case changed.Wire != nil:
-		peerName, peerIn = changed.Wire.PeerNode, changed.Wire.PeerInterface
-	case changed.Local != nil:
-		peerName, peerIn = changed.Local.PeerNode, changed.Local.PeerInterface
-	}
-	peer, err := t.node(peerName)
-	if err == nil {
-		_, err = lose(peer, peerIn)
-	}
-	return undo, err
+	return (&links{client: t.client, found: t.found, nodes: t.nodes}).disturb(ctx, name+":"+in, true, func(_ *links, _ contract.Interface, q contract.Quality) contract.Quality {
+		return q.Change(time.Now(), func(i *contract.Impairment) { i.Loss = 100 })
+	})
 }

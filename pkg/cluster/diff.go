@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -88,6 +89,7 @@ func (c *Client) Diff(ctx context.Context, l *Lab) (Diff, error) {
 	if err != nil {
 		return Diff{}, err
 	}
+	dropFaults(live, time.Now())
 	objects := make([]ObjectDiff, len(l.objects))
 	errs := make([]error, len(l.objects))
 	bounded.Each(len(l.objects), requestsAtOnce, func(i int) {

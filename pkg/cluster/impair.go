@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/c9s-lab/c9s/internal/foreign"
@@ -34,11 +36,10 @@ func (c *Client) readLinks(ctx context.Context, lab Found, pod string) (*corev1.
 	return cm, links, nil
 }
 
-// Impair changes the impairment of what an interface of a node sends: change gets the
-// present one and returns the new one, either nil for none. It returns the interface with the
-// new impairment. The next deploy restores the impairment of the policy. The digest of the
-// Pod's links in the topology changes with them: a Pod with another one counts as late.
-func (c *Client) Impair(ctx context.Context, lab Found, n Node, name string, change func(contract.Interface, *contract.Impairment) *contract.Impairment) (in contract.Interface, err error) {
+// Impair changes what an interface of a node does to the frames that it sends, and returns the
+// interface with the change. The next deploy restores the impairment of the policy. The digest
+// of the Pod's links in the topology changes with them: a Pod with another one counts as late.
+func (c *Client) Impair(ctx context.Context, lab Found, n Node, name string, change func(contract.Interface, contract.Quality) contract.Quality) (in contract.Interface, err error) {
 	var before, after string
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		cm, links, err := c.readLinks(ctx, lab, n.Deployment)
@@ -49,11 +50,11 @@ func (c *Client) Impair(ctx context.Context, lab Found, n Node, name string, cha
 		if err != nil {
 			return err
 		}
-		at := impairmentOf(&links.Interfaces[i])
-		if at == nil {
+		now, ok := links.Interfaces[i].Quality()
+		if !ok {
 			return fmt.Errorf("%s:%s does not lead to a node of the lab: only such links can be impaired", n.Name, name)
 		}
-		*at = change(links.Interfaces[i], *at)
+		links.Interfaces[i].SetQuality(change(links.Interfaces[i], now))
 		in = links.Interfaces[i]
 		if before, after = cm.Data[contract.LinksFile], manifest.PrettyJSON(links, 2); before == after {
 			return nil
@@ -92,23 +93,38 @@ func (c *Client) renewDigest(ctx context.Context, lab Found, pod, before, after 
 	})
 }
 
-// impairmentOf returns where an interface has its impairment, nil if it cannot have one.
-func impairmentOf(in *contract.Interface) **contract.Impairment {
-	switch {
-	case in.Wire != nil:
-		return &in.Wire.Impairment
-	case in.Local != nil:
-		return &in.Local.Impairment
+// dropFaults removes the faults that are over from live objects: a Pod's links, and the digest
+// of the links in the list of all of them. Nothing else ends a fault there.
+func dropFaults(live map[string]*unstructured.Unstructured, now time.Time) {
+	for _, u := range live {
+		pod := u.GetLabels()[contract.LabelPod]
+		before, _, _ := unstructured.NestedString(u.Object, "data", contract.LinksFile)
+		if u.GetKind() != "ConfigMap" || u.GetName() != contract.LinksConfigMap(pod) || !strings.Contains(before, `"fault"`) {
+			continue
+		}
+		links := &contract.Links{}
+		if err := foreign.JSON([]byte(before), foreign.MaxElements, links); err != nil {
+			continue // it is shown as it is
+		}
+		for i := range links.Interfaces {
+			if q, _ := links.Interfaces[i].Quality(); q.Fault.Over(now) {
+				links.Interfaces[i].SetQuality(contract.Quality{Impairment: q.Impairment})
+			}
+		}
+		after := manifest.PrettyJSON(links, 2)
+		setData(u, contract.LinksFile, after)
+		if topology := live["ConfigMap/"+contract.TopologyName(0)]; topology != nil {
+			text, _, _ := unstructured.NestedString(topology.Object, "data", contract.TopologyFile)
+			setData(topology, contract.TopologyFile, contract.RenewLinksDigest(text, pod, before, after))
+		}
 	}
-	return nil
 }
 
-// ImpairmentOf returns the impairment of an interface, nil for none.
-func ImpairmentOf(in contract.Interface) *contract.Impairment {
-	if at := impairmentOf(&in); at != nil {
-		return *at
+// setData sets a key of a ConfigMap that has data.
+func setData(u *unstructured.Unstructured, key, value string) {
+	if data, ok := u.Object["data"].(map[string]any); ok {
+		data[key] = value
 	}
-	return nil
 }
 
 // FindInterface returns the index of an interface of a node, by its name in Linux or in the

@@ -2,10 +2,13 @@ package cluster
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
@@ -51,12 +54,13 @@ func TestImpair(t *testing.T) {
 		{"R1", "eth3", delay, "R1:eth3 does not lead to a node of the lab: only such links can be impaired"},
 		{"R9", "eth1", delay, "node R9 has no links"},
 	} {
-		in, err := c.Impair(t.Context(), lab, Node{Name: tt.node, Deployment: "r1"}, tt.name, func(in contract.Interface, now *contract.Impairment) *contract.Impairment {
-			if in.Node != tt.node || (in.Name == "eth1" && in.Node == "R1") != (now != nil) {
+		in, err := c.Impair(t.Context(), lab, Node{Name: tt.node, Deployment: "r1"}, tt.name, func(in contract.Interface, now contract.Quality) contract.Quality {
+			if in.Node != tt.node || (in.Name == "eth1" && in.Node == "R1") != (now.Impairment != nil) {
 				t.Errorf("%s:%s: change of %+v gets %+v", tt.node, tt.name, in, now)
 			}
-			return tt.to
+			return contract.Quality{Impairment: tt.to}
 		})
+		q, _ := in.Quality()
 		switch {
 		case tt.wantErr != "":
 			if err == nil || err.Error() != tt.wantErr {
@@ -64,8 +68,8 @@ func TestImpair(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("%s:%s: %v", tt.node, tt.name, err)
-		case ImpairmentOf(in) != tt.to && *ImpairmentOf(in) != *tt.to:
-			t.Errorf("%s:%s: %+v", tt.node, tt.name, ImpairmentOf(in))
+		case q.Impairment != tt.to && *q.Impairment != *tt.to:
+			t.Errorf("%s:%s: %+v", tt.node, tt.name, q.Impairment)
 		}
 	}
 	cm, err := typed.CoreV1().ConfigMaps("ns").Get(t.Context(), "r1-links", metav1.GetOptions{})
@@ -84,5 +88,51 @@ func TestImpair(t *testing.T) {
 	cm, err = typed.CoreV1().ConfigMaps("ns").Get(t.Context(), contract.TopologyName(0), metav1.GetOptions{})
 	if err != nil || cm.Data[contract.TopologyFile] != digest(links) {
 		t.Errorf("the digests are %s, %v; want %s", cm.Data[contract.TopologyFile], err, digest(links))
+	}
+}
+
+// TestDropFaults: a fault that is over is no difference to what is declared, one that is not is.
+func TestDropFaults(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	links := func(f *contract.Fault) string {
+		return manifest.PrettyJSON(contract.Links{
+			Version: contract.LinksVersion, Lab: "l", Pod: "r1", Hostname: "R1",
+			Interfaces: []contract.Interface{{Name: "eth1", Node: "R1", Wire: &contract.Wire{ID: 1, PeerPod: "r2", Impairment: &contract.Impairment{Loss: 1}, Fault: f}}},
+		}, 2)
+	}
+	digest := func(text string) string { return `{"pods":{"r1":"` + contract.LinksDigest([]byte(text)) + `"}}` }
+	for _, tt := range []struct {
+		name  string
+		began time.Time
+		kept  bool
+	}{{"over", now.Add(-time.Minute), false}, {"on", now.Add(-time.Second), true}} {
+		text := links(&contract.Fault{Began: tt.began, LengthMS: 30_000, Impairment: contract.Impairment{Down: true}})
+		object := func(name, key, value string) *unstructured.Unstructured {
+			u := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{key: value, "other": "kept"}}}
+			u.SetKind("ConfigMap")
+			u.SetName(name)
+			u.SetLabels(map[string]string{contract.LabelPod: "r1"})
+			return u
+		}
+		live := map[string]*unstructured.Unstructured{
+			"ConfigMap/r1-links":                    object("r1-links", contract.LinksFile, text),
+			"ConfigMap/r1-files":                    object("r1-files", contract.LinksFile, text),
+			"ConfigMap/" + contract.TopologyName(0): object(contract.TopologyName(0), contract.TopologyFile, digest(text)),
+			"Deployment/r1":                         {Object: map[string]any{"kind": "Deployment"}},
+		}
+		dropFaults(live, now)
+		want := text
+		if !tt.kept {
+			want = links(nil)
+		}
+		for name, data := range map[string]map[string]any{
+			"r1-links":               {contract.LinksFile: want, "other": "kept"},
+			"r1-files":               {contract.LinksFile: text, "other": "kept"},
+			contract.TopologyName(0): {contract.TopologyFile: digest(want), "other": "kept"},
+		} {
+			if got := live["ConfigMap/"+name].Object["data"]; !reflect.DeepEqual(got, data) {
+				t.Errorf("%s: %s is %v, want %v", tt.name, name, got, data)
+			}
+		}
 	}
 }

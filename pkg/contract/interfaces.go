@@ -33,8 +33,10 @@ type InterfaceFacts struct {
 	MTU   int    `json:"mtu"`
 	Type  string `json:"type"`
 	// State is the operational state (RFC 2863): up, down, unknown, ...
-	State    string            `json:"state"`
-	Counters InterfaceCounters `json:"counters,omitzero"`
+	State string `json:"state"`
+	// Impairment is what is done to the frames that it sends; nil for nothing.
+	Impairment *Impairment       `json:"impairment,omitempty"`
+	Counters   InterfaceCounters `json:"counters,omitzero"`
 }
 
 // InterfaceCounters are those of an interface since it was made.

@@ -127,6 +127,8 @@ type Wire struct {
 	Datapath string `json:"datapath"`
 	// Impairment of the frames that this end sends; nil for none.
 	Impairment *Impairment `json:"impairment,omitempty"`
+	// Fault is what takes the place of Impairment for a while; nil for none.
+	Fault *Fault `json:"fault,omitempty"`
 }
 
 // Local leads to another interface of the same Pod.
@@ -136,22 +138,8 @@ type Local struct {
 	PeerInterface string `json:"peerInterface"`
 	// Impairment of the frames that this end sends; nil for none.
 	Impairment *Impairment `json:"impairment,omitempty"`
-}
-
-// Impairment of one direction. The zero value impairs nothing.
-type Impairment struct {
-	// DelayMS and JitterMS are in milliseconds.
-	DelayMS  float64 `json:"delayMs,omitempty"`
-	JitterMS float64 `json:"jitterMs,omitempty"`
-	// Loss, Corruption, Duplication, Reordering are percentages, 0..100.
-	Loss        float64 `json:"loss,omitempty"`
-	Corruption  float64 `json:"corruption,omitempty"`
-	Duplication float64 `json:"duplication,omitempty"`
-	Reordering  float64 `json:"reordering,omitempty"`
-	// RateKbit is in kbit/s, 0 for no limit.
-	RateKbit int `json:"rateKbit,omitempty"`
-	// Seed makes the random choices repeatable; 0 picks one.
-	Seed int64 `json:"seed,omitempty"`
+	// Fault is what takes the place of Impairment for a while; nil for none.
+	Fault *Fault `json:"fault,omitempty"`
 }
 
 // Host leads to an interface in the worker's own network namespace.

@@ -181,8 +181,8 @@ func joined(w contract.TopologyLink, seen map[endKey]sighting) Link {
 		}
 		ends = append(ends, s)
 		out.Known, out.Carrier, out.State, out.Error = true, s.in.Carrier, s.in.State, s.in.Error
-		if s.wire != nil && s.in.Kind == "wire" {
-			out.Impairment = s.wire.Impairment
+		if s.wire != nil || s.in.Kind == "local" {
+			out.Impairment = s.in.Impairment(s.wire)
 		}
 		return out
 	}
@@ -192,8 +192,21 @@ func joined(w contract.TopologyLink, seen map[endKey]sighting) Link {
 	}
 	l.measure(ends)
 	l.State, l.Reason, l.Age = judge(w, ends)
+	if by := l.cutBy(); by != "" && !l.Up && l.State != LinkUnknown {
+		l.Reason = "taken down at " + by
+	}
 	l.settle()
 	return l
+}
+
+// cutBy returns the end whose impairment takes the link down, "" for none.
+func (l *Link) cutBy() string {
+	for _, e := range []End{l.A, l.B} {
+		if e.Impairment != nil && e.Impairment.Down {
+			return e.Node + ":" + e.Interface
+		}
+	}
+	return ""
 }
 
 // measure sets the figures of a link: drops of both ends, the rest from the first end.
@@ -315,6 +328,9 @@ func Impairment(i *contract.Impairment) string {
 		return ""
 	}
 	var parts []string
+	if i.Down {
+		parts = append(parts, "down")
+	}
 	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 	for _, p := range []struct {
 		name  string

@@ -6,6 +6,8 @@ type carrier struct {
 	// observed is set if device is known. device is the last observed state of the
 	// device's side.
 	observed, device bool
+	// cut: the impairment of an end takes the carrier away.
+	cut bool
 	// settled: a peer would have been found by now.
 	settled bool
 	// session: there is one with the peer. known: its state of the wires has arrived.
@@ -24,6 +26,7 @@ const (
 	reasonNoWire  = "the peer has no such wire"
 	reasonFarDown = "the far end is down"
 	reasonDevice  = "the device's interface is down"
+	reasonCut     = "taken down by its impairment"
 	reasonNoLeg   = "the leg is missing"
 )
 
@@ -31,10 +34,11 @@ const (
 // leg of a device that is down stays up: otherwise the device could not be observed to
 // come up, and both ends could wait for each other.
 func (c carrier) leg() (up, keep bool, reason string) {
-	if c.observed && !c.device {
-		return true, false, reasonDevice
-	}
 	switch {
+	case c.cut:
+		return false, false, reasonCut
+	case c.observed && !c.device:
+		return true, false, reasonDevice
 	case !c.session && !c.settled:
 		return false, true, ReasonStarting
 	case !c.session:
@@ -52,5 +56,6 @@ func (c carrier) leg() (up, keep bool, reason string) {
 }
 
 // reported is the state of the device that the far end receives. A device that was never
-// observed counts as up, since the leg may be down because of the far end.
-func (c carrier) reported() bool { return !c.observed || c.device }
+// observed counts as up, since the leg may be down because of the far end. A link that is cut
+// is down at both ends.
+func (c carrier) reported() bool { return !c.cut && (!c.observed || c.device) }

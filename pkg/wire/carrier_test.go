@@ -21,6 +21,9 @@ func TestCarrier(t *testing.T) {
 		{"just started", func(c *carrier) { c.session, c.settled = false, false }, false, true},
 		{"session, no state yet", func(c *carrier) { c.known = false }, false, true},
 		{"wire unknown there", func(c *carrier) { c.listed = false }, false, false},
+		{"cut", func(c *carrier) { c.cut = true }, false, false},
+		{"cut, the device is down too", func(c *carrier) { c.cut, c.device = true, false }, false, false},
+		{"cut, just started", func(c *carrier) { c.cut, c.session, c.settled = true, false, false }, false, false},
 	} {
 		c := all
 		tc.edit(&c)

@@ -44,6 +44,11 @@ func (f *Fabric) newEnd(want Wire) *wireEnd {
 	return w
 }
 
+// cut reports whether an impairment takes the carrier from the wire's ends here.
+func (w *wireEnd) cut() bool {
+	return w.want.Impairment != nil && w.want.Impairment.Down || w.want.ReverseImpairment != nil && w.want.ReverseImpairment.Down
+}
+
 // local reports whether both ends are in this Pod.
 func (w *wireEnd) local() bool { return w.legs[1] != nil }
 
@@ -82,8 +87,6 @@ func (l *leg) seeDevice(up bool) bool {
 	l.observed, l.device = true, up
 	return changed
 }
-
-func (l *leg) reported() bool { return carrier{observed: l.observed, device: l.device}.reported() }
 
 // moveTo sets another index of the leg, unless it is 0.
 func (l *leg) moveTo(index int) {

@@ -221,7 +221,10 @@ func (f *Fabric) Set(wires []Wire) error {
 		}
 		w.legs[0].moveTo(want.LegIndex)
 		w.legs[1].moveTo(want.LocalIndex)
-		w.want = want
+		before := w.cut()
+		if w.want = want; w.cut() != before {
+			f.legChanged(w)
+		}
 	}
 	for id, w := range f.wires {
 		if !seen[id] {
@@ -317,7 +320,7 @@ func (f *Fabric) beatBits(id contract.WireID) (bits uint8) {
 		return 0
 	}
 	l := w.legs[0]
-	if l.index != 0 && l.reported() {
+	if l.index != 0 && (carrier{cut: w.cut(), observed: l.observed, device: l.device}).reported() {
 		bits |= proto.BeatUp
 	}
 	return bits | f.pathBits(w)
@@ -330,11 +333,11 @@ func (f *Fabric) decide(w *wireEnd) {
 		if l == nil {
 			continue
 		}
-		c := carrier{observed: l.observed, device: l.device, settled: f.now()-w.added > settleTime}
+		c := carrier{cut: w.cut(), observed: l.observed, device: l.device, settled: f.now()-w.added > settleTime}
 		if w.local() {
 			o := w.legs[1-i]
 			c.session, c.known, c.listed = true, true, true
-			c.remote = o.index != 0 && o.reported()
+			c.remote = o.index != 0 && (carrier{observed: o.observed, device: o.device}).reported()
 		} else if p := f.eng.Peers[w.want.PeerPod]; p != nil && p.Cur != nil {
 			bits, listed := p.Remote[w.ID]
 			c.session, c.known, c.listed, c.remote = true, p.Known, listed, bits&proto.BeatUp != 0

@@ -263,6 +263,33 @@ func TestCarrierBothWays(t *testing.T) {
 	}
 }
 
+// A link that either end's impairment takes down is down at both, also for a process that starts,
+// and comes back with what its devices had set.
+func TestCutTakesBothEndsDown(t *testing.T) {
+	_, a, b := two(t, 1500, 1500, false, nil, nil)
+	p := a.dev.pinger(t)
+	for _, e := range [][2]*testPod{{a, b}, {b, a}} {
+		me, far := e[0], e[1]
+		me.wires[0].Impairment = &contract.Impairment{Down: true}
+		fatal(t, me.fabric.Set(me.wires))
+		eventually(t, "both ends see it, and why", func() bool {
+			return !me.dev.carrier("eth1") && !far.dev.carrier("eth1") && me.status(1).Reason == reasonCut && far.status(1).Reason == reasonFarDown
+		})
+		me.stop()
+		me.start()
+		eventually(t, "it stays down", func() bool { return me.status(1).Reason == reasonCut })
+		if me.dev.carrier("eth1") || far.dev.carrier("eth1") {
+			t.Error("a restart brought the link up")
+		}
+		me.wires[0].Impairment = nil
+		fatal(t, me.fabric.Set(me.wires))
+		eventually(t, "both ends are up", func() bool { return me.dev.carrier("eth1") && far.dev.carrier("eth1") })
+		if _, err := p.ping("192.168.1.2", 1000, 1); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestPeerLostMovedAndBack(t *testing.T) {
 	_, a, b := two(t, 1500, 1500, false, nil, nil)
 	b.stop()
@@ -504,6 +531,11 @@ func TestLocalImpaired(t *testing.T) {
 	}
 	if least > 60*time.Millisecond {
 		t.Errorf("no answer within 60 ms, the fastest after %v", least)
+	}
+	for _, cut := range []*contract.Impairment{{Down: true}, nil} {
+		a.wires[0].ReverseImpairment = cut
+		fatal(t, a.fabric.Set(a.wires))
+		eventually(t, "carrier", func() bool { return a.dev.carrier("eth1") == (cut == nil) && other.carrier("eth1") == (cut == nil) })
 	}
 	a.wires[0].Impairment, a.wires[0].ReverseImpairment = nil, nil
 	fatal(t, a.fabric.Set(a.wires))

@@ -77,7 +77,7 @@ func (k *kernelWorker) lines(w *wireEnd) {
 	for i, want := range wants {
 		d := w.line[i].Load()
 		switch {
-		case !impair.Any(want) || w.legs[i] == nil:
+		case !want.Frames() || w.legs[i] == nil:
 			if d != nil {
 				w.line[i].Store(nil)
 				d.End()

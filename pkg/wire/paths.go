@@ -6,7 +6,6 @@ import (
 	"net/netip"
 
 	"github.com/c9s-lab/c9s/pkg/wire/datapath"
-	"github.com/c9s-lab/c9s/pkg/wire/impair"
 	"github.com/c9s-lab/c9s/pkg/wire/proto"
 	"github.com/c9s-lab/c9s/pkg/wire/vxlan"
 )
@@ -99,7 +98,7 @@ func (f *Fabric) pathWanted(w *wireEnd, i int) (bool, string) {
 		return s.want, s.reason
 	}
 	why := o.Wanted(datapath.Conditions{Chosen: chosen, MTU: w.want.MTU, PathMTU: p.Cur.MTU.Current, IPHeader: p.Cur.IPHeader(),
-		Impaired: impair.Any(w.want.Impairment), Encrypted: f.opt.Encrypt, Plain: w.want.Plain})
+		Impaired: w.want.Impairment.Frames(), Encrypted: f.opt.Encrypt, Plain: w.want.Plain})
 	if why == "" && s.failed {
 		why = "the kernel refused the device"
 	}

@@ -71,10 +71,13 @@ type WireStatus struct {
 	PathMTU int `json:"pathMtu,omitempty"`
 	// The counters are of the udp and local datapaths; a super-frame counts as
 	// one. For vxlan the kernel counts, at device c9sv<id>.
-	TxFrames   uint64               `json:"txFrames"`
-	TxBytes    uint64               `json:"txBytes"`
-	RxFrames   uint64               `json:"rxFrames"`
-	RxBytes    uint64               `json:"rxBytes"`
-	Drops      map[string]uint64    `json:"drops,omitempty"`
-	Impairment *contract.Impairment `json:"impairment,omitempty"`
+	TxFrames uint64            `json:"txFrames"`
+	TxBytes  uint64            `json:"txBytes"`
+	RxFrames uint64            `json:"rxFrames"`
+	RxBytes  uint64            `json:"rxBytes"`
+	Drops    map[string]uint64 `json:"drops,omitempty"`
+	// Impairment is that of what this end sends; ReverseImpairment, of a wire inside the
+	// Pod, that of what the other leg sends.
+	Impairment        *contract.Impairment `json:"impairment,omitempty"`
+	ReverseImpairment *contract.Impairment `json:"reverseImpairment,omitempty"`
 }

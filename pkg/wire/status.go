@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/wire/drop"
-	"github.com/c9s-lab/c9s/pkg/wire/impair"
 	"github.com/c9s-lab/c9s/pkg/wire/proto"
 )
 
@@ -65,8 +64,11 @@ func (f *Fabric) wireStatus(w *wireEnd) WireStatus {
 	s := WireStatus{ID: w.ID, PeerPod: w.want.PeerPod, Leg: w.want.Leg, LocalLeg: w.want.LocalLeg, Up: w.up || w.kept(), Reason: w.reason, Since: w.since,
 		LocalCarrier: l.observed && l.device, Datapath: DatapathUDP,
 		TxFrames: w.TxFrames.Load(), TxBytes: w.TxBytes.Load(), RxFrames: w.RxFrames.Load(), RxBytes: w.RxBytes.Load(), Drops: w.Drops.Report()}
-	if impair.Any(w.want.Impairment) {
+	if w.want.Impairment.Any() {
 		s.Impairment = w.want.Impairment
+	}
+	if w.want.ReverseImpairment.Any() {
+		s.ReverseImpairment = w.want.ReverseImpairment
 	}
 	if w.local() {
 		s.Datapath, s.RemoteCarrier = DatapathLocal, w.legs[1].observed && w.legs[1].device

@@ -3,7 +3,10 @@
 package api
 
 import (
+	"cmp"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
@@ -128,6 +131,35 @@ type Interface struct {
 	Error   string `json:"error,omitempty"`
 	// Counters are the kernel's, nil where there is no interface to read them from.
 	Counters *Counters `json:"counters,omitempty"`
+}
+
+// Impairment returns what an interface does to the frames that it sends, nil for nothing. w is
+// its wire, which may be nil. Both ends of a link inside a Pod have one wire, whose Impairment is
+// that of the first end by name.
+func (i *Interface) Impairment(w *wire.WireStatus) *contract.Impairment {
+	switch {
+	case w == nil:
+		return nil
+	case i.Kind == "local" && cmp.Or(strings.Compare(i.Node, i.PeerNode), strings.Compare(i.Name, i.PeerInterface)) > 0:
+		return w.ReverseImpairment
+	}
+	return w.Impairment
+}
+
+// Impairments returns the impairments of all interfaces, by their names in the kernel.
+func (s Status) Impairments() map[string]contract.Impairment {
+	out := map[string]contract.Impairment{}
+	for n := range s.Interfaces {
+		in := &s.Interfaces[n]
+		i := slices.IndexFunc(s.Fabric.Wires, func(w wire.WireStatus) bool { return in.Wire != 0 && w.ID == in.Wire })
+		if i < 0 || in.Linux == "" {
+			continue
+		}
+		if imp := in.Impairment(&s.Fabric.Wires[i]); imp.Any() {
+			out[in.Linux] = *imp
+		}
+	}
+	return out
 }
 
 // Counters count the frames of an interface, as its device sees them: Tx is what it sends.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -67,13 +69,17 @@ func Elsewhere(known []api.Interface, here []contract.InterfaceFacts) []contract
 	return out
 }
 
-// Print prints each interface as a line. known are those that the sidecar has made.
-func Print(w io.Writer, known []api.Interface) error {
+// Print prints each interface as a line. known is what the sidecar says of itself.
+func Print(w io.Writer, known api.Status) error {
 	here, err := list()
 	if err != nil {
 		return err
 	}
-	return snapshot(json.NewEncoder(w), append(here, Elsewhere(known, here)...))
+	impairments := Impairments(known.Impairments())
+	for i := range here {
+		here[i].Impairment = impairments.of(here[i].Name)
+	}
+	return snapshot(json.NewEncoder(w), append(here, Elsewhere(known.Interfaces, here)...))
 }
 
 func snapshot(out *json.Encoder, list []contract.InterfaceFacts) error {
@@ -86,9 +92,13 @@ func snapshot(out *json.Encoder, list []contract.InterfaceFacts) error {
 	return nil
 }
 
+// Impairments are what is done to the frames that interfaces send, by name.
+type Impairments map[string]contract.Impairment
+
 // Watch prints each interface, then ActionKnown, and then every change until ctx is done. With
-// an interval it also prints the counters that often.
-func Watch(ctx context.Context, w io.Writer, interval time.Duration) error {
+// an interval it also prints the counters that often. now are the present impairments; what
+// comes by changes replaces them.
+func Watch(ctx context.Context, w io.Writer, interval time.Duration, now Impairments, changes <-chan Impairments) error {
 	done := make(chan struct{})
 	defer close(done)
 	updates := make(chan netlink.LinkUpdate, 256)
@@ -106,9 +116,10 @@ func Watch(ctx context.Context, w io.Writer, interval time.Duration) error {
 	if err != nil {
 		return err
 	}
-	watch := &watcher{out: json.NewEncoder(w), known: map[int]contract.InterfaceFacts{}}
-	for _, f := range present {
+	watch := &watcher{out: json.NewEncoder(w), known: map[int]contract.InterfaceFacts{}, impairments: now}
+	for i, f := range present {
 		watch.known[f.Index] = still(f)
+		present[i].Impairment = now.of(f.Name)
 	}
 	if err := snapshot(watch.out, present); err != nil {
 		return err
@@ -133,6 +144,8 @@ func Watch(ctx context.Context, w io.Writer, interval time.Duration) error {
 				return nil
 			}
 			err = watch.update(u)
+		case next := <-changes:
+			err = watch.impair(next)
 		case <-tick:
 			err = watch.stats()
 		}
@@ -144,8 +157,34 @@ func Watch(ctx context.Context, w io.Writer, interval time.Duration) error {
 
 // watcher knows the interfaces without their counters.
 type watcher struct {
-	out   *json.Encoder
-	known map[int]contract.InterfaceFacts
+	out         *json.Encoder
+	known       map[int]contract.InterfaceFacts
+	impairments Impairments
+}
+
+func (m Impairments) of(name string) *contract.Impairment {
+	if i, ok := m[name]; ok {
+		return &i
+	}
+	return nil
+}
+
+// impair prints the interfaces whose impairment has changed.
+func (w *watcher) impair(next Impairments) error {
+	before := w.impairments
+	w.impairments = next
+	for _, index := range slices.Sorted(maps.Keys(w.known)) {
+		f := w.known[index]
+		was, is := before.of(f.Name), next.of(f.Name)
+		if was == is || was != nil && is != nil && *was == *is {
+			continue
+		}
+		f.Impairment = is
+		if err := w.out.Encode(contract.InterfaceEvent{Time: time.Now(), Action: contract.ActionUpdate, Interface: f}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func still(f contract.InterfaceFacts) contract.InterfaceFacts {
@@ -158,6 +197,7 @@ func (w *watcher) update(u netlink.LinkUpdate) error {
 	f := factsOf(u.Link)
 	before, was := w.known[f.Index]
 	event := contract.InterfaceEvent{Time: time.Now(), Interface: f}
+	event.Interface.Impairment = w.impairments.of(f.Name)
 	switch {
 	case u.Header.Type == unix.RTM_DELLINK:
 		if !was || u.IfInfomsg.Family == unix.AF_BRIDGE { // that is a port leaving a bridge
@@ -184,6 +224,7 @@ func (w *watcher) stats() error {
 	}
 	now := time.Now()
 	for _, f := range present {
+		f.Impairment = w.impairments.of(f.Name)
 		if err := w.out.Encode(contract.InterfaceEvent{Time: now, Action: contract.ActionStats, Interface: f}); err != nil {
 			return err
 		}

@@ -31,8 +31,9 @@ func TestWatch(t *testing.T) {
 	read, write := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
+	changes := make(chan Impairments)
 	go func() {
-		ended <- space.Do(func() error { return Watch(ctx, write, 50*time.Millisecond) })
+		ended <- space.Do(func() error { return Watch(ctx, write, 50*time.Millisecond, Impairments{"eth1": {Loss: 1}}, changes) })
 		write.Close()
 	}()
 	events := make(chan contract.InterfaceEvent, 1000)
@@ -91,8 +92,19 @@ func TestWatch(t *testing.T) {
 	}
 	for next(contract.ActionUpdate, "eth1").State != "up" {
 	}
-	if s := next(contract.ActionStats, "eth1"); s.State != "up" {
+	if s := next(contract.ActionStats, "eth1"); s.State != "up" || s.Impairment == nil || s.Impairment.Loss != 1 {
 		t.Errorf("the counters say %+v", s)
+	}
+	// An impairment that changes is an update of its interface, and of no other.
+	for _, to := range []Impairments{{"eth1": {Loss: 1, Down: true}}, {}} {
+		changes <- to
+		f := next(contract.ActionUpdate, "eth1")
+		for f.Impairment != nil && f.Impairment.Loss == 1 && !f.Impairment.Down { // the kernel's, of before
+			f = next(contract.ActionUpdate, "eth1")
+		}
+		if want := to.of("eth1"); (f.Impairment == nil) != (want == nil) || want != nil && *f.Impairment != *want {
+			t.Errorf("the impairment is %+v, want %+v", f.Impairment, want)
+		}
 	}
 	if err := handle.LinkDel(veth); err != nil {
 		t.Fatal(err)

@@ -376,6 +376,23 @@ func TestLiveChanges(t *testing.T) {
 	if out := a.in("ip link show eth1"); !strings.Contains(out, "mtu 2000") {
 		t.Errorf("the device's own MTU was undone: %s", out)
 	}
+	// A fault ends by itself.
+	a.doc.Interfaces[0].Wire.Fault = &contract.Fault{Began: time.Now(), LengthMS: 1500, Impairment: contract.Impairment{Down: true}}
+	a.apply()
+	carrier := func(want string) {
+		t.Helper()
+		eventually(t, "carrier "+want+" at both ends", func() error {
+			if got := a.in("cat /sys/class/net/eth1/carrier") + b.in("cat /sys/class/net/eth1/carrier"); strings.Join(strings.Fields(got), "") != want+want {
+				return fmt.Errorf("%q", got)
+			}
+			return nil
+		})
+	}
+	carrier("0")
+	carrier("1")
+	if out := a.in("ip link show eth1"); !strings.Contains(out, "mtu 2000") {
+		t.Errorf("the device's own MTU was undone by a fault: %s", out)
+	}
 	// A torn file changes nothing.
 	a.write("links/links.json", `{"version": "c9s.dev/links/v1", "interf`)
 	eventually(t, "the status tells of it", func() error {

@@ -32,7 +32,9 @@ func (s *sidecar) pass(ctx context.Context) error {
 	if s.want.doc == nil {
 		return errors.Join(append(errs, errors.New("links.json is not there yet"))...)
 	}
-	doc := s.want.doc
+	live := *s.want.doc
+	live.Interfaces, s.nextFault = s.faults.resolve(live.Interfaces, time.Now())
+	doc := &live
 	s.takeManifest(ctx)
 	if ch.addresses && s.resolver.SetKnown(s.want.addresses) && s.fabric != nil {
 		s.fabric.PeersChanged()

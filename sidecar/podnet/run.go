@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -67,6 +68,8 @@ type sidecar struct {
 	set        *link.Set
 	proxied    proxies
 	nextExpire time.Time
+	faults     faults
+	nextFault  time.Time // when a fault begins or ends; zero for none
 
 	wake   poke
 	begins atomic.Bool  // the startup probe has succeeded
@@ -240,7 +243,7 @@ func (s *sidecar) loop(ctx context.Context, group *sync.WaitGroup, ends chan<- e
 		if err != nil {
 			slow.Reset(time.Second)
 		} else {
-			slow.Reset(slowLook)
+			slow.Reset(s.patience())
 		}
 		select {
 		case <-ctx.Done():
@@ -248,6 +251,14 @@ func (s *sidecar) loop(ctx context.Context, group *sync.WaitGroup, ends chan<- e
 		case <-time.After(quickLook):
 		}
 	}
+}
+
+// patience is how long the loop waits for a notification.
+func (s *sidecar) patience() time.Duration {
+	if s.nextFault.IsZero() {
+		return slowLook
+	}
+	return max(0, min(slowLook, time.Until(s.nextFault)))
 }
 
 // note keeps what went wrong last, and logs it once.
@@ -290,4 +301,25 @@ func Bridge(ctx context.Context, args []string) (string, error) {
 func Status(ctx context.Context) (api.Status, error) {
 	c := Config{StateDir: contract.StateDir}
 	return api.FetchSocket(ctx, c.state(contract.SocketFile))
+}
+
+// FollowStatus calls each with every new status of the sidecar of this Pod, until ctx is done.
+// tag is that of the last known one.
+func FollowStatus(ctx context.Context, tag string, each func(api.Status)) {
+	c := Config{StateDir: contract.StateDir}
+	client := api.SocketClient(c.state(contract.SocketFile))
+	client.Timeout = 0 // it holds its answer until there is a new one
+	for ctx.Err() == nil {
+		s, changed, err := api.Follow(ctx, client, netip.AddrFrom4([4]byte{127, 0, 0, 1}), tag, func() {})
+		switch {
+		case err != nil:
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		case changed:
+			tag = s.Tag()
+			each(s)
+		}
+	}
 }

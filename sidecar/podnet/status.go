@@ -110,7 +110,8 @@ func (s *sidecar) ready() (bool, string) {
 }
 
 // faulty reports whether a wire should carry frames and does not. An end that its
-// device has shut down is no fault, as long as the peer is heard.
+// device has shut down is no fault, as long as the peer is heard; nor is a link that an
+// impairment takes down.
 func faulty(w wire.WireStatus) (bool, string) {
 	if w.Up {
 		return false, ""
@@ -118,7 +119,8 @@ func faulty(w wire.WireStatus) (bool, string) {
 	if w.PeerPod != "" && w.PeerEpoch == 0 {
 		return true, reason(w, "no session with "+w.PeerPod)
 	}
-	if w.LocalCarrier && w.RemoteCarrier {
+	cut := w.Impairment != nil && w.Impairment.Down || w.ReverseImpairment != nil && w.ReverseImpairment.Down
+	if w.LocalCarrier && w.RemoteCarrier && !cut {
 		return true, reason(w, "down")
 	}
 	return false, ""

@@ -85,13 +85,3 @@ func (m *impairer) decide(now time.Duration, size, waiting int) verdict {
 }
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
-
-// Any reports whether an impairment has an effect.
-func Any(i *contract.Impairment) bool {
-	if i == nil {
-		return false
-	}
-	with := *i
-	with.Seed = 0
-	return with != contract.Impairment{}
-}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,8 +14,12 @@ import (
 // quality is a row of c9s link -o json.
 type quality struct {
 	Node, Interface, Peer string
-	Impairment            struct{ DelayMs, Loss float64 }
-	Changed               bool
+	Impairment            struct {
+		DelayMs, Loss float64
+		Down          bool
+	}
+	Changed bool
+	Fault   *struct{ EndsInSeconds float64 }
 }
 
 // TestLink: a link's delay and loss change while the lab runs, keep over a new Pod, and are
@@ -82,6 +87,7 @@ topology:
 	if rows := link("show"); len(rows) != 2 || rows[0].Changed || rows[1].Changed {
 		t.Errorf("link show: %+v", rows)
 	}
+	l.breaks(t, link)
 	link("set", "B:eth1", "--loss", "100")
 	l.eventually(t, "A", "100% packet loss", "sh", "-c", "ping -c 2 -W 1 10.0.0.2; true")
 	l.deploy(t)
@@ -91,4 +97,134 @@ topology:
 		t.Errorf("an unknown interface: %v\n%s", err, out)
 	}
 	l.destroyed(t)
+}
+
+// breaks takes the link down in each way and checks that it comes back in time, by itself where
+// that is asked for, with the addresses that it had.
+func (l *lab) breaks(t *testing.T, link func(args ...string) []quality) {
+	t.Helper()
+	events := l.follow(t)
+	carrier := func(want string) time.Duration {
+		t.Helper()
+		began := time.Now()
+		for {
+			var both []string
+			for _, node := range []string{"A", "B"} {
+				out, err := l.in(t.Context(), node, "cat", "/sys/class/net/eth1/carrier")
+				if err != nil {
+					t.Fatal(err)
+				}
+				both = append(both, strings.TrimSpace(out))
+			}
+			took := time.Since(began)
+			if both[0] == want && both[1] == want {
+				return took
+			}
+			if took > patience {
+				t.Fatalf("the carriers are %v, want %s", both, want)
+			}
+		}
+	}
+	index, err := l.in(t.Context(), "A", "cat", "/sys/class/net/eth1/ifindex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := link("down", "A:eth1")
+	t.Logf("both ends are down %s after link down", carrier("0").Round(10*time.Millisecond))
+	if len(rows) != 1 || !rows[0].Impairment.Down || rows[0].Fault != nil {
+		t.Errorf("link down: %+v", rows)
+	}
+	testcluster.Eventually(t, patience, "a status that says why", func() error {
+		if out := l.c9s(t, append(l.args("status"), "-o", "wide")...); !strings.Contains(out, "taken down at A:eth1") {
+			return fmt.Errorf("%s", out)
+		}
+		return nil
+	})
+	if actions := l.diff(t); actions["A"] != "live" {
+		t.Errorf("diff: %v, want live for A", actions)
+	}
+	link("up", "B:eth1")
+	t.Logf("both ends are up %s after link up", carrier("1").Round(10*time.Millisecond))
+
+	began := time.Now()
+	if rows := link("down", "B:eth1", "--for", "3s"); rows[0].Fault == nil || rows[0].Fault.EndsInSeconds > 3 {
+		t.Errorf("link down --for: %+v", rows)
+	}
+	carrier("0")
+	carrier("1")
+	if took := time.Since(began); took < 3*time.Second {
+		t.Errorf("the link was back after %s", took)
+	} else {
+		t.Logf("down --for 3s: back after %s", took.Round(10*time.Millisecond))
+	}
+	if actions := l.diff(t); actions["B"] != "nothing" {
+		t.Errorf("diff after a fault that is over: %v", actions)
+	}
+	if after, err := l.in(t.Context(), "A", "cat", "/sys/class/net/eth1/ifindex"); err != nil || after != index {
+		t.Errorf("the interface was recreated: %s, %s, %v", index, after, err)
+	}
+	l.reaches(t, "A", "10.0.0.2")
+
+	link("flap", "A:eth1", "--times", "2", "--every", "2s")
+	carrier("0")
+	carrier("1")
+	carrier("0")
+	carrier("1")
+	for range 2 {
+		events("A", "netem_down=true")
+		events("A", "")
+	}
+}
+
+// follow starts c9s events, and returns what waits for the next impairment of an interface of a
+// node, as a part of the line; "" is an impairment that has ended.
+func (l *lab) follow(t *testing.T) func(node, part string) {
+	t.Helper()
+	cmd := l.command(t.Context(), "events", "--lab", l.name, "-n", l.ns, "--initial-state")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	lines := make(chan string, 1000)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	next := func(what string, wanted func(string) bool) {
+		t.Helper()
+		for late := time.After(patience); ; {
+			select {
+			case line, ok := <-lines:
+				if !ok {
+					t.Fatalf("events ended before %s", what)
+				}
+				if wanted(line) {
+					return
+				}
+			case <-late:
+				t.Fatalf("no event: %s", what)
+			}
+		}
+	}
+	for _, node := range []string{"A", "B"} { // both sidecars are followed
+		next("the first interface of "+node, func(line string) bool {
+			return strings.Contains(line, " interface snapshot ") && strings.Contains(line, "name=clab-"+l.name+"-"+node+",")
+		})
+	}
+	return func(node, part string) {
+		t.Helper()
+		next(node+" "+part, func(line string) bool {
+			return strings.Contains(line, " interface update ") && strings.Contains(line, "ifname=eth1,") && strings.Contains(line, "name=clab-"+l.name+"-"+node+",") &&
+				(part != "" && strings.Contains(line, part) || part == "" && !strings.Contains(line, "netem_"))
+		})
+	}
 }
