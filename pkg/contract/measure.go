@@ -79,8 +79,22 @@ type PingResult struct {
 	// of two requests that were answered, or the end.
 	LongestMS int `json:"longestMs"`
 	// LastAnswered is set if the last requests were answered.
-	LastAnswered bool   `json:"lastAnswered"`
-	Error        string `json:"error,omitempty"`
+	LastAnswered bool `json:"lastAnswered"`
+	// Outages are all times without an answer, at most MaxOutages of them.
+	Outages []PingOutage `json:"outages,omitempty"`
+	// TookMS is the time from the first request to the end, in milliseconds.
+	TookMS int    `json:"tookMs,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// MaxOutages is how many outages are reported.
+const MaxOutages = 100
+
+// PingOutage is a time without an answer, in milliseconds.
+type PingOutage struct {
+	// AtMS is when it began, since the first request.
+	AtMS     int `json:"atMs"`
+	LengthMS int `json:"lengthMs"`
 }
 
 // TraceRequest asks for the path to an address.

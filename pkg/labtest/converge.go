@@ -29,7 +29,7 @@ func (p *planner) convergence(c *Convergence) {
 		return
 	}
 	from := nodes[0]
-	if len(from.kindPing()) > 0 {
+	if !from.Pingable() {
 		p.wrong(c.Pos, "measure from a node of another kind", "convergence cannot be measured from kind %s", kindName(from))
 	}
 	var fault func(ctx context.Context) (undo func(context.Context) error, err error)

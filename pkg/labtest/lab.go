@@ -36,6 +36,10 @@ type Node struct {
 	Names []string
 }
 
+// Pingable reports whether the sidecar can ping from the node's network namespace, as the node
+// itself would.
+func (n Node) Pingable() bool { return len(n.kindPing()) == 0 }
+
 // Link is a link between two nodes.
 type Link struct{ A, B End }
 

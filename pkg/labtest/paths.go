@@ -26,7 +26,7 @@ func (p *planner) path(c *Path) {
 		}
 	}
 	from := nodes[0]
-	if len(from.kindPing()) > 0 {
+	if !from.Pingable() {
 		p.wrong(c.Pos, "use a check under commands", "paths from kind %s cannot be traced", kindName(from))
 	}
 	words := []string{from.Name, "to", c.To.String()}

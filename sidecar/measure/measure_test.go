@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -215,7 +216,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-func TestLongest(t *testing.T) {
+// TestOutages: an outage lasts from the first request without an answer to the next with one.
+func TestOutages(t *testing.T) {
 	start := time.Unix(0, 0)
 	var sent []time.Time
 	for i := range 6 {
@@ -223,15 +225,22 @@ func TestLongest(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		answered string
-		ms       int
+		want     []contract.PingOutage
 		last     bool
-	}{{"111111", 0, true}, {"100111", 20, true}, {"101001", 20, true}, {"111100", 20, false}, {"000000", 60, false}, {"", 0, false}} {
+	}{
+		{"111111", nil, true},
+		{"100111", []contract.PingOutage{{AtMS: 10, LengthMS: 20}}, true},
+		{"101001", []contract.PingOutage{{AtMS: 10, LengthMS: 10}, {AtMS: 30, LengthMS: 20}}, true},
+		{"111100", []contract.PingOutage{{AtMS: 40, LengthMS: 20}}, false},
+		{"000000", []contract.PingOutage{{LengthMS: 60}}, false},
+		{"", nil, false},
+	} {
 		var answered []bool
 		for _, c := range tt.answered {
 			answered = append(answered, c == '1')
 		}
-		if ms, last := longest(sent[:len(answered)], answered, 10*time.Millisecond); ms != tt.ms || last != tt.last {
-			t.Errorf("%s: %d, %v", tt.answered, ms, last)
+		if got, last := outages(sent[:len(answered)], answered, 10*time.Millisecond); !slices.Equal(got, tt.want) || last != tt.last {
+			t.Errorf("%s: %v, %v", tt.answered, got, last)
 		}
 	}
 }

@@ -242,29 +242,41 @@ func (p *Pod) ping(ctx context.Context, r contract.PingRequest) (result contract
 	e.Close()
 	<-done
 	result.Sent, result.Received = len(sentAt), got
-	result.LongestMS, result.LastAnswered = longest(sentAt, answered[:len(sentAt)], interval)
+	if len(sentAt) > 0 {
+		result.TookMS = int(time.Since(sentAt[0]).Milliseconds())
+	}
+	result.Outages, result.LastAnswered = outages(sentAt, answered[:len(sentAt)], interval)
+	for _, o := range result.Outages {
+		result.LongestMS = max(result.LongestMS, o.LengthMS)
+	}
+	result.Outages = result.Outages[:min(len(result.Outages), contract.MaxOutages)]
 	if got > 0 {
 		result.Error = ""
 	}
 	return result
 }
 
-// longest returns the longest time without an answer: from the first request that had none to
-// the next that had one. It reports whether the last request had one.
-func longest(sent []time.Time, answered []bool, interval time.Duration) (ms int, last bool) {
+// outages returns the times without an answer: from the first request that had none to the next
+// that had one. It reports whether the last request had one.
+func outages(sent []time.Time, answered []bool, interval time.Duration) (out []contract.PingOutage, last bool) {
 	begin := -1
+	add := func(end time.Time) {
+		out = append(out, contract.PingOutage{AtMS: int(sent[begin].Sub(sent[0]).Milliseconds()), LengthMS: int(end.Sub(sent[begin]).Milliseconds())})
+		begin = -1
+	}
 	for i, ok := range answered {
 		switch {
 		case !ok && begin < 0:
 			begin = i
 		case ok && begin >= 0:
-			ms, begin = max(ms, int(sent[i].Sub(sent[begin]).Milliseconds())), -1
+			add(sent[i])
 		}
 	}
+	last = begin < 0 && len(answered) > 0
 	if begin >= 0 {
-		ms = max(ms, int((sent[len(sent)-1].Sub(sent[begin]) + interval).Milliseconds()))
+		add(sent[len(sent)-1].Add(interval))
 	}
-	return ms, begin < 0 && len(answered) > 0
+	return out, last
 }
 
 // explain shortens the errors of sockets.

@@ -51,6 +51,12 @@ c9s status "$topo" -o wide
 say "c9s test: every link at its MTU, OSPF, PC1 to PC2, and the time without an answer when a link fails"
 c9s test testdata/demo/demo.test.yaml --topo "$topo"
 
+say "c9s run: the link R1-R2 goes down for 4 s, OSPF moves to R3, and a capture of R1-R3 shows how"
+mkdir -p demo
+c9s capture --link R1 R3 --topo "$topo" --filter 'ip proto 89' -w demo/ospf.pcapng --for 14s &
+c9s run testdata/demo/failover.yaml --topo "$topo"
+wait $!
+
 say "Next"
 [ "$where" = current ] || echo "export KUBECONFIG=$KUBECONFIG"
 cat <<'END'
@@ -58,6 +64,8 @@ bin/c9s shell R1                                  # then: vtysh
 bin/c9s exec R1 -- vtysh -c 'show ip route ospf'
 bin/c9s status demo -w
 bin/c9s test testdata/demo/demo.test.yaml -t testdata/demo/demo.clab.yml
+bin/c9s link down R1:eth1 --for 30s
+bin/c9s capture R1:eth1
 bin/c9s destroy demo
 END
 [ "$where" = current ] || echo "make cluster-down                                 # the cluster itself"

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,8 +62,53 @@ func TestDemoPasses(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "9500 bytes both ways") || !strings.Contains(string(out), "answers its gateway, reaches ") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	l.failsOver(t)
 	if _, code := l.test(t, "--label", "none"); code != 2 {
 		t.Errorf("no test: exit code %d", code)
+	}
+}
+
+// failsOver runs the demo's scenario: the report has the time without an answer after the link
+// went down, and nothing is left of it.
+func (l *lab) failsOver(t *testing.T) {
+	t.Helper()
+	out, err := l.output(t, "run", filepath.Join(repo, "testdata/demo/failover.yaml"), "--topo", l.topo, "-n", l.ns, "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Failed int
+		Events []struct{ Event, State string }
+		Probes []struct {
+			Sent, Received int
+			State          string
+			LongestSeconds float64
+			Outages        []struct {
+				AtSeconds, Seconds float64
+				After              string
+			}
+		}
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Failed != 0 || len(r.Events) != 4 || len(r.Probes) != 1 || r.Probes[0].Sent == 0 {
+		t.Fatalf("the report is %s", out)
+	}
+	p := r.Probes[0]
+	i := slices.IndexFunc(p.Outages, func(o struct {
+		AtSeconds, Seconds float64
+		After              string
+	}) bool {
+		return strings.HasPrefix(o.After, "link R1:eth1 down") && o.AtSeconds < 4
+	})
+	if i < 0 || p.State != "passed" {
+		t.Errorf("no outage after the link went down: %s", out)
+	} else {
+		t.Logf("OSPF moved: unreachable for %.2f s, %.1f s after the scenario's begin (the link went down at 1 s)", p.Outages[i].Seconds, p.Outages[i].AtSeconds)
+	}
+	if out := l.c9s(t, "link", "show", "--topo", l.topo, "-n", l.ns, "-o", "json"); strings.Contains(out, `"changed": true`) {
+		t.Errorf("left of the scenario: %s", out)
 	}
 }
 

@@ -1,0 +1,444 @@
+package scenario
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/labtest"
+)
+
+// Actor does to a lab what events say.
+type Actor interface {
+	// Link changes the quality of an end of a link, and of its peer with both. The function that
+	// is returned restores what was there before; it may be there with an error.
+	Link(ctx context.Context, end string, both bool, change Change) (undo func(context.Context) error, err error)
+	// Node stops, starts or restarts nodes, and waits until they have.
+	Node(ctx context.Context, nodes []string, do string) error
+	// Worker cordons, uncordons or drains a worker.
+	Worker(ctx context.Context, worker, do string) error
+}
+
+// Change returns the quality of an end of a link after an event. declared is the impairment that
+// the policy declares for it, nil for none.
+type Change func(declared *contract.Impairment, now contract.Quality) contract.Quality
+
+// The states of an event.
+const (
+	Done   = "done"
+	Failed = "failed"
+	Passed = "passed"
+)
+
+// Record is what happened at a time.
+type Record struct {
+	// At is when it began, in seconds since the beginning; Planned is when it was to begin.
+	At      float64 `json:"atSeconds"`
+	Planned float64 `json:"plannedSeconds"`
+	Event   string  `json:"event"`
+	State   string  `json:"state"`
+	Detail  string  `json:"detail,omitempty"`
+	// Seconds is how long it took.
+	Seconds float64 `json:"seconds"`
+	Source  string  `json:"source,omitempty"`
+}
+
+// Outage is a time in which an address was not reached.
+type Outage struct {
+	At      float64 `json:"atSeconds"`
+	Seconds float64 `json:"seconds"`
+	// After is the last event before.
+	After string `json:"after,omitempty"`
+}
+
+// ProbeRecord is what a probe measured.
+type ProbeRecord struct {
+	Name     string `json:"name"`
+	From     string `json:"from"`
+	To       string `json:"to"`
+	Sent     int    `json:"sent"`
+	Received int    `json:"received"`
+	// Longest is the longest outage, Within the longest that is allowed, 0 for any.
+	Longest float64  `json:"longestSeconds"`
+	Within  float64  `json:"withinSeconds,omitempty"`
+	Outages []Outage `json:"outages"`
+	State   string   `json:"state"`
+	Detail  string   `json:"detail,omitempty"`
+}
+
+// Report is what happened in a scenario.
+type Report struct {
+	Scenario string        `json:"scenario,omitempty"`
+	Lab      string        `json:"lab"`
+	Seed     int64         `json:"seed"`
+	Began    time.Time     `json:"began"`
+	Seconds  float64       `json:"seconds"`
+	Events   []Record      `json:"events"`
+	Probes   []ProbeRecord `json:"probes"`
+	// Failed is how many events and probes failed.
+	Failed int `json:"failed"`
+}
+
+const (
+	// settling is how long probes run before the scenario begins.
+	settling = time.Second
+	// pingEvery is the resolution of a probe, mostPings how often it pings at most: a long
+	// scenario has a coarser one.
+	pingEvery = 20 * time.Millisecond
+	mostPings = 10_000
+	// recovery is how long taking back and the way back may take.
+	recovery = 2 * time.Minute
+	reaching = 30 * time.Second
+)
+
+// Run runs a scenario. tell is called with what happens, as it happens. What was done is taken
+// back before it returns, also if ctx is done.
+func (p *Plan) Run(ctx context.Context, actor Actor, tell func(Record)) (*Report, error) {
+	r := &runner{Plan: p, actor: actor, tell: tell}
+	if err := r.reached(ctx, reaching); err != nil {
+		return nil, fmt.Errorf("before the scenario: %w", err)
+	}
+	probes := make([]measured, len(p.Probes))
+	var group sync.WaitGroup
+	for i := range p.Probes {
+		group.Go(func() { probes[i] = r.probe(ctx, &p.Probes[i]) })
+	}
+	if len(p.Probes) > 0 {
+		wait(ctx, settling)
+	}
+	r.began = time.Now()
+	r.events(ctx)
+	wait(ctx, time.Until(r.began.Add(p.Length)))
+	group.Wait()
+	r.takeBack(context.WithoutCancel(ctx))
+	return r.report(probes), ctx.Err()
+}
+
+// runner is a scenario that runs.
+type runner struct {
+	*Plan
+	actor Actor
+	tell  func(Record)
+	began time.Time
+
+	mu      sync.Mutex
+	records []Record
+	undo    []undoing
+}
+
+// undoing takes a step back.
+type undoing struct {
+	text string
+	run  func(context.Context) error
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (r *runner) record(rec Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records = append(r.records, rec)
+	r.tell(rec)
+}
+
+// events starts each step at its time, and waits for all of them.
+func (r *runner) events(ctx context.Context) {
+	var group sync.WaitGroup
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		wait(ctx, time.Until(r.began.Add(s.At)))
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() { r.step(ctx, s) })
+	}
+	group.Wait()
+}
+
+// step does what a step says, and takes it back after its time.
+func (r *runner) step(ctx context.Context, s *Step) {
+	began := time.Now()
+	rec := Record{At: began.Sub(r.began).Seconds(), Planned: s.At.Seconds(), Event: s.Text, State: Done, Source: s.Source}
+	detail, undo, err := r.act(ctx, s)
+	rec.Seconds, rec.Detail = time.Since(began).Seconds(), detail
+	if err != nil {
+		rec.State, rec.Detail = Failed, err.Error()
+	}
+	r.record(rec)
+	if undo != nil && !s.Event.Keep {
+		r.mu.Lock()
+		r.undo = append(r.undo, undoing{s.Text, undo})
+		r.mu.Unlock()
+	}
+	length := time.Duration(s.Event.For)
+	if length == 0 || err != nil {
+		return
+	}
+	wait(ctx, time.Until(began.Add(length)))
+	if ctx.Err() != nil || s.At+length > r.Length {
+		return // it is taken back with the rest
+	}
+	r.end(ctx, s, s.At+length, undo)
+}
+
+// end takes a step back after its time. The sidecars do that for links.
+func (r *runner) end(ctx context.Context, s *Step, planned time.Duration, undo func(context.Context) error) {
+	began := time.Now()
+	rec := Record{At: began.Sub(r.began).Seconds(), Planned: planned.Seconds(), Event: "end of " + s.Text, State: Done, Source: s.Source}
+	if s.Field != "link" && undo != nil {
+		if err := undo(ctx); err != nil {
+			rec.State, rec.Detail = Failed, err.Error()
+		}
+		rec.Seconds = time.Since(began).Seconds()
+	}
+	r.record(rec)
+}
+
+// act does what a step says. It returns what takes it back, also with an error.
+func (r *runner) act(ctx context.Context, s *Step) (detail string, undo func(context.Context) error, err error) {
+	switch s.Field {
+	case "link":
+		return r.links(ctx, s)
+	case "node":
+		if back := map[string]string{DoStop: DoStart, DoStart: DoStop}[s.Event.Do]; back != "" {
+			undo = func(ctx context.Context) error { return r.actor.Node(ctx, s.Target, back) }
+		}
+		return "", undo, r.actor.Node(ctx, s.Target, s.Event.Do)
+	case "worker":
+		return r.workers(ctx, s)
+	}
+	return r.commands(ctx, s)
+}
+
+func (r *runner) links(ctx context.Context, s *Step) (string, func(context.Context) error, error) {
+	change, err := r.quality(s, time.Now(), r.Length-s.At)
+	if err != nil {
+		return "", nil, err
+	}
+	both := s.Event.Both || s.Event.Do == DoUp // either end may have taken the link down
+	var undo []func(context.Context) error
+	for _, end := range s.Target {
+		back, failed := r.actor.Link(ctx, end, both, change)
+		if back != nil {
+			undo = append(undo, back)
+		}
+		err = cmp.Or(err, failed)
+	}
+	return "", backwards(undo), err
+}
+
+func (r *runner) workers(ctx context.Context, s *Step) (string, func(context.Context) error, error) {
+	back := DoUncordon
+	if s.Event.Do == DoUncordon {
+		back = DoCordon
+	}
+	var undo []func(context.Context) error
+	var err error
+	for _, worker := range s.Target {
+		failed := r.actor.Worker(ctx, worker, s.Event.Do)
+		if failed == nil || s.Event.Do == DoDrain {
+			undo = append(undo, func(ctx context.Context) error { return r.actor.Worker(ctx, worker, back) })
+		}
+		err = cmp.Or(err, failed)
+	}
+	return "", backwards(undo), err
+}
+
+func (r *runner) commands(ctx context.Context, s *Step) (string, func(context.Context) error, error) {
+	run := func(ctx context.Context, argv labtest.Argv) (details []string, err error) {
+		for _, name := range s.Target {
+			i := slices.IndexFunc(r.lab.Nodes, func(n labtest.Node) bool { return n.Name == name })
+			out, failed := r.lab.Exec(ctx, r.lab.Nodes[i], argv)
+			line := firstLine(out.Out, out.Err)
+			switch {
+			case failed != nil:
+				err = errors.Join(err, failed)
+			case out.Code != 0:
+				err = errors.Join(err, fmt.Errorf("the command in %s failed with exit code %d: %s", name, out.Code, line))
+			case line != "":
+				details = append(details, name+": "+line)
+			}
+		}
+		return details, err
+	}
+	var undo func(context.Context) error
+	if len(s.Event.Undo) > 0 {
+		undo = func(ctx context.Context) error { _, err := run(ctx, s.Event.Undo); return err }
+	}
+	details, err := run(ctx, s.Event.Command)
+	return strings.Join(details, "; "), undo, err
+}
+
+// firstLine is the first line of some output, shortened.
+func firstLine(texts ...string) string {
+	const most = 80
+	for _, text := range texts {
+		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		if line = strings.TrimSpace(line); line != "" {
+			if runes := []rune(line); len(runes) > most {
+				line = string(runes[:most]) + "..."
+			}
+			return line
+		}
+	}
+	return ""
+}
+
+// backwards calls functions in the reverse order, all of them.
+func backwards(list []func(context.Context) error) func(context.Context) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) (err error) {
+		for _, f := range slices.Backward(list) {
+			err = cmp.Or(err, f(ctx))
+		}
+		return err
+	}
+}
+
+// takeBack takes back what steps did, the last first, and waits until probes are answered again.
+func (r *runner) takeBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, recovery)
+	defer cancel()
+	began := time.Now()
+	var errs []error
+	for _, u := range slices.Backward(r.undo) {
+		if err := u.run(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", u.text, err))
+		}
+	}
+	if len(r.undo) == 0 && len(r.Probes) == 0 {
+		return
+	}
+	if err := r.reached(ctx, reaching); err != nil {
+		errs = append(errs, err)
+	}
+	rec := Record{At: began.Sub(r.began).Seconds(), Planned: r.Length.Seconds(), Event: "take back", State: Done, Seconds: time.Since(began).Seconds()}
+	if err := errors.Join(errs...); err != nil {
+		rec.State, rec.Detail = Failed, strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	r.record(rec)
+}
+
+// reached waits until all probes are answered.
+func (r *runner) reached(ctx context.Context, patience time.Duration) error {
+	until := time.Now().Add(patience)
+	for i := range r.Probes {
+		p := &r.Probes[i]
+		for {
+			m, err := r.lab.Measure(ctx, r.pod(p), contract.MeasureRequest{Pings: []contract.PingRequest{{To: p.To.Addr, Device: p.Device}}})
+			if err == nil && (len(m.Pings) != 1 || m.Pings[0].Received == 0) {
+				err = fmt.Errorf("%s does not reach %s", p.From, p.To)
+			}
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil || time.Now().After(until) {
+				return err
+			}
+			wait(ctx, 300*time.Millisecond)
+		}
+	}
+	return nil
+}
+
+func (r *runner) pod(p *Probe) string {
+	i := slices.IndexFunc(r.lab.Nodes, func(n labtest.Node) bool { return n.Name == p.From })
+	return r.lab.Nodes[i].Pod
+}
+
+// measured is the result of a probe.
+type measured struct {
+	result contract.PingResult
+	began  time.Time
+	err    error
+}
+
+// probe pings throughout the scenario.
+func (r *runner) probe(ctx context.Context, p *Probe) measured {
+	length := settling + r.Length
+	every := max(pingEvery, (length/mostPings).Round(time.Millisecond)+time.Millisecond)
+	if length/pingEvery <= mostPings {
+		every = pingEvery
+	}
+	m, err := r.lab.Measure(ctx, r.pod(p), contract.MeasureRequest{Pings: []contract.PingRequest{{
+		To: p.To.Addr, Device: p.Device, Count: int(length / every), IntervalMS: int(every.Milliseconds()), TimeoutMS: 1000,
+	}}})
+	ended := time.Now()
+	switch {
+	case err != nil:
+		return measured{err: err}
+	case len(m.Pings) != 1:
+		return measured{err: errors.New("the sidecar has not answered")}
+	}
+	// The clock of the worker may be another: the beginning follows from the end.
+	return measured{result: m.Pings[0], began: ended.Add(-time.Duration(m.Pings[0].TookMS) * time.Millisecond)}
+}
+
+func (r *runner) report(probes []measured) *Report {
+	slices.SortStableFunc(r.records, func(a, b Record) int { return cmp.Compare(a.At, b.At) })
+	out := &Report{Scenario: r.Name, Lab: r.lab.Name, Seed: r.Seed, Began: r.began.UTC(), Seconds: time.Since(r.began).Seconds(), Events: r.records, Probes: []ProbeRecord{}}
+	if out.Events == nil {
+		out.Events = []Record{}
+	}
+	for _, e := range out.Events {
+		if e.State == Failed {
+			out.Failed++
+		}
+	}
+	for i, m := range probes {
+		p := judge(&r.Probes[i], m, r.began, out.Events)
+		if p.State == Failed {
+			out.Failed++
+		}
+		out.Probes = append(out.Probes, p)
+	}
+	return out
+}
+
+// slack is how much earlier than its event an outage may seem to begin.
+const slack = 150 * time.Millisecond
+
+// judge describes what a probe measured.
+func judge(p *Probe, m measured, began time.Time, events []Record) ProbeRecord {
+	out := ProbeRecord{Name: p.Name, From: p.From, To: p.To.String(), Within: time.Duration(p.Within).Seconds(), Outages: []Outage{}, State: Passed}
+	if m.err != nil {
+		out.State, out.Detail = Failed, m.err.Error()
+		return out
+	}
+	out.Sent, out.Received = m.result.Sent, m.result.Received
+	for _, o := range m.result.Outages {
+		at := m.began.Add(time.Duration(o.AtMS) * time.Millisecond).Sub(began)
+		outage := Outage{At: at.Seconds(), Seconds: (time.Duration(o.LengthMS) * time.Millisecond).Seconds()}
+		for _, e := range events {
+			if e.At <= (at + slack).Seconds() {
+				outage.After = e.Event
+			}
+		}
+		out.Longest = max(out.Longest, outage.Seconds)
+		out.Outages = append(out.Outages, outage)
+	}
+	switch {
+	case m.result.Error != "":
+		out.State, out.Detail = Failed, m.result.Error
+	case p.Within > 0 && out.Longest > out.Within:
+		out.State, out.Detail = Failed, fmt.Sprintf("unreachable for %s, allowed are %s", seconds(out.Longest), time.Duration(p.Within))
+	}
+	return out
+}
+
+func seconds(s float64) string {
+	return (time.Duration(s * float64(time.Second))).Round(time.Millisecond).String()
+}
