@@ -28,15 +28,18 @@ import (
 
 type captureFlags struct {
 	nodeRef
-	link, all bool
-	filter    string
-	write     string
-	wireshark bool
-	print     bool
-	output    string
-	snap      int
-	count     uint64
-	length    time.Duration
+	link, all  bool
+	filter     string
+	write      string
+	wireshark  bool
+	print      bool
+	output     string
+	snap       int
+	count      uint64
+	length     time.Duration
+	rotation   rotation
+	install    bool
+	installDir string
 }
 
 func newCapture(world IO) *cobra.Command {
@@ -57,8 +60,13 @@ docs/guides/capture.md lists the part of the language that c9s supports.`,
   c9s capture --link R1 R2 --filter 'tcp port 179' -w bgp.pcapng
   c9s capture R1:eth1 R2:eth2 --wireshark
   c9s capture --all --filter ospf --for 30s -w ospf.pcapng
+  c9s capture --all -w lab.pcapng --file-size 100M --files 5
+  c9s capture --install-extcap
   c9s capture srl1:ethernet-1/1 -w - | tshark -r -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.install {
+				return fail(installExtcap(world, f.installDir))
+			}
 			return f.run(cmd.Context(), world, args)
 		},
 	}
@@ -75,6 +83,10 @@ docs/guides/capture.md lists the part of the language that c9s supports.`,
 	fs.IntVarP(&f.snap, "snap", "s", 0, "number of bytes to keep of each frame (default: all)")
 	fs.Uint64VarP(&f.count, "count", "c", 0, "stop after this many frames")
 	fs.DurationVar(&f.length, "for", 0, "stop after this time")
+	f.rotation.add(fs)
+	fs.BoolVar(&f.install, "install-extcap", false, "let Wireshark list labs and links among its interfaces")
+	fs.StringVar(&f.installDir, "extcap-dir", "", "folder for --install-extcap (default: where Wireshark looks)")
+	_ = cmd.MarkFlagDirname("extcap-dir")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("write", "pcapng")
 	return cmd
@@ -134,7 +146,7 @@ func (f *captureFlags) check(world IO, args []string) error {
 	case f.write == "-" && isTerminal(world.Out):
 		return errors.New("the file is not for a terminal: redirect standard output, or use -w FILE")
 	}
-	return nil
+	return f.rotation.check(f.write, f.wireshark)
 }
 
 func isTerminal(w io.Writer) bool {
@@ -296,9 +308,12 @@ func (f *captureFlags) outputs(world IO, c *capturing) (close func() error, err 
 	}
 	var writers []io.Writer
 	var closers []func() error
-	switch f.write {
-	case "":
-	case "-":
+	switch {
+	case f.write == "":
+	case f.rotation.wanted():
+		c.rotate = &rotating{rotation: f.rotation, name: f.write, filter: f.filter, now: time.Now}
+		return c.rotate.close, c.nextFile()
+	case f.write == "-":
 		writers = append(writers, show.Raw(world.Out))
 	default:
 		file, err := os.Create(f.write)
@@ -387,12 +402,14 @@ type capturing struct {
 	pods    []string
 	of      map[string][]capture.Interface // by Pod
 
-	file  *capture.File
-	line  func(capture.Described, *capture.Frame) error
-	warn  func(string)
-	count uint64
-	stop  func()
-	ended chan struct{}
+	file *capture.File
+	// rotate is nil for one file.
+	rotate *rotating
+	line   func(capture.Described, *capture.Frame) error
+	warn   func(string)
+	count  uint64
+	stop   func()
+	ended  chan struct{}
 
 	records chan podRecord
 	merger  capture.Merger

@@ -182,7 +182,22 @@ func (c *capturing) flush() error {
 	if c.file == nil {
 		return nil
 	}
-	return c.file.Flush()
+	if err := c.file.Flush(); err != nil || c.rotate == nil || !c.rotate.due() {
+		return err
+	}
+	return c.nextFile()
+}
+
+// nextFile completes the present file, if there is one, and begins the next.
+func (c *capturing) nextFile() error {
+	if c.file != nil {
+		if err := c.finish(); err != nil {
+			return err
+		}
+	}
+	file, err := c.rotate.next()
+	c.file = file
+	return err
 }
 
 // keep notes the first error of the outputs, which ends the capture.
@@ -277,6 +292,9 @@ func (c *capturing) emit(pod int, f *capture.Frame) {
 	d := c.described(pod, f.Interface)
 	if c.file != nil {
 		c.keep(c.file.Write(d, f))
+	}
+	if c.rotate != nil && c.rotate.due() {
+		c.keep(c.nextFile())
 	}
 	if c.line != nil {
 		c.keep(c.line(d, f))

@@ -37,8 +37,8 @@ func newTop(world IO) *cobra.Command {
 		Use:   "top [LAB|TOPO]",
 		Short: "Show what nodes use and what links carry",
 		Long: `Top shows the CPU, memory and restarts of nodes, and the rates, loss, drops and round trip
-of links. On a terminal it keeps them current until you press Ctrl-C; otherwise it prints
-them once, or repeatedly with --watch. The sidecars measure the links. CPU and memory come
+of links. On a terminal it keeps them current until you press q, and other keys choose the order;
+otherwise it prints them once, or repeatedly with --watch. The sidecars measure the links. CPU and memory come
 from the cluster's metrics-server, or from the kubelets if you have the right to query them.`,
 		Example: `  c9s top
   c9s top mylab --sort rate
@@ -121,7 +121,17 @@ func (f *topFlags) run(ctx context.Context, world IO, args []string) error {
 		return fail(err)
 	}
 	terminal := f.output == "" && isTerminal(world.Out)
+	var pressed <-chan byte
+	if terminal {
+		var interrupt context.CancelFunc
+		ctx, interrupt = context.WithCancel(ctx)
+		defer interrupt()
+		keys, restore := readKeys(world.In, interrupt)
+		defer restore()
+		pressed = keys
+	}
 	var meter live.Meter
+	var last *topLab
 	for first := true; ; first = false {
 		began := time.Now()
 		lab, err := client.Status(ctx, found, true)
@@ -138,7 +148,7 @@ func (f *topFlags) run(ctx context.Context, world IO, args []string) error {
 			if unknown != nil {
 				m.Unknown = unknown.Error()
 			}
-			m.sort(f.sort)
+			last = &m
 			if err := f.print(world, m, terminal); err != nil {
 				return fail(err)
 			}
@@ -150,10 +160,39 @@ func (f *topFlags) run(ctx context.Context, world IO, args []string) error {
 		if first && !terminal {
 			wait = min(wait, time.Second)
 		}
+		if done, err := f.wait(ctx, world, pressed, time.Until(began.Add(wait)), last); done || err != nil {
+			return err
+		}
+	}
+}
+
+// topKeys are the keys on a terminal, with the orders that they choose.
+var topKeys = map[byte]string{'n': "name", 'c': "cpu", 'm': "memory", 's': "restarts", 'r': "rate", 'l': "loss", 'd': "drops", 't': "rtt"}
+
+const topHelp = "sort by: n name, c cpu, m memory, s restarts, r rate, l loss, d drops, t rtt; q quits"
+
+// wait waits for the next measurement, and does meanwhile what keys ask for. It reports whether
+// the user is done.
+func (f *topFlags) wait(ctx context.Context, world IO, keys <-chan byte, length time.Duration, last *topLab) (bool, error) {
+	next := time.After(length)
+	for {
 		select {
-		case <-time.After(time.Until(began.Add(wait))):
+		case <-next:
+			return false, nil
 		case <-ctx.Done():
-			return exitCode(exitInterrupted)
+			return true, exitCode(exitInterrupted)
+		case key := <-keys:
+			switch by := topKeys[key]; {
+			case key == 'q':
+				return true, nil
+			case by != "":
+				f.sort = by
+				if last != nil {
+					if err := f.print(world, *last, true); err != nil {
+						return true, fail(err)
+					}
+				}
+			}
 		}
 	}
 }
@@ -227,6 +266,8 @@ func value[T float64 | uint64](p *T) T {
 }
 
 func (f *topFlags) print(world IO, m topLab, terminal bool) error {
+	m.Nodes, m.Links = slices.Clone(m.Nodes), slices.Clone(m.Links)
+	m.sort(f.sort)
 	if f.output == "json" {
 		return printJSONLine(world.Out, m)
 	}
@@ -240,6 +281,7 @@ func (f *topFlags) print(world IO, m topLab, terminal bool) error {
 	}
 	// The screen is written over, line by line, so that it does not flicker.
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
+	lines = slices.Insert(lines, 1, topHelp)
 	if file, ok := show.File(world.Out); ok {
 		if width, height, err := term.GetSize(int(file.Fd())); err == nil && height > 2 {
 			lines = topScreen(lines, width, height)

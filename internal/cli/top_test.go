@@ -4,6 +4,8 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,5 +75,43 @@ func TestTopScreen(t *testing.T) {
 	got := topScreen([]string{"one", "two two", "three", "four"}, 5, 4)
 	if diff := cmp.Diff([]string{"one", "two t", "... 2"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestTopKeys: a key sorts what is on the screen at once, and q ends.
+func TestTopKeys(t *testing.T) {
+	m := sampleTop()
+	m.Nodes[1].Restarts = 9
+	var b bytes.Buffer
+	f := &topFlags{sort: "name"}
+	keys := make(chan byte, 8)
+	first := func() string {
+		lines := strings.Split(b.String(), "\r\n")
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "NODE") })
+		name, _, _ := strings.Cut(lines[i+1], " ")
+		b.Reset()
+		return name
+	}
+	for _, tt := range []struct {
+		key  byte
+		want string
+	}{{'s', "R2"}, {'n', "R1"}, {'m', "R1"}} {
+		keys <- tt.key
+		keys <- 'x' // means nothing
+		if done, err := f.wait(t.Context(), IO{Out: &b}, keys, 50*time.Millisecond, &m); done || err != nil {
+			t.Fatal(done, err)
+		}
+		if got := first(); got != tt.want {
+			t.Errorf("key %c: %s is first, want %s", tt.key, got, tt.want)
+		}
+	}
+	keys <- 'q'
+	if done, err := f.wait(t.Context(), IO{Out: &b}, keys, time.Hour, &m); !done || err != nil {
+		t.Errorf("q: %v, %v", done, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if done, err := f.wait(ctx, IO{Out: &b}, keys, time.Hour, &m); !done || err != exitCode(exitInterrupted) {
+		t.Errorf("interrupted: %v, %v", done, err)
 	}
 }

@@ -25,17 +25,17 @@ import (
 
 // pod is a device's namespace and the sidecar's, with a leg between them.
 type pod struct {
-	*testing.T
+	testing.TB
 	own, device *nspace.Namespace
 	leg         int
 }
 
-func newPod(t *testing.T) *pod {
+func newPod(t testing.TB) *pod {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: makes network namespaces")
 	}
-	p := &pod{T: t}
+	p := &pod{TB: t}
 	handles := map[**nspace.Namespace]*netlink.Handle{&p.own: nil, &p.device: nil}
 	for at := range handles {
 		ns, err := nspace.New()

@@ -1,0 +1,255 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/capture"
+	"github.com/c9s-lab/c9s/pkg/capture/filter"
+	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/wire"
+	"github.com/c9s-lab/c9s/sidecar/api"
+	"github.com/c9s-lab/c9s/sidecar/nspace"
+)
+
+// priced are two Pods with two wires between them, which cross a veth pair in place of the Pod
+// network.
+type priced struct {
+	testing.TB
+	own, device [2]*nspace.Namespace
+	legs        [2][2]int // by Pod and wire
+	fabrics     [2]*wire.Fabric
+}
+
+func (p *priced) must(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// Lookup implements wire.Resolver.
+func (p *priced) Lookup(_ context.Context, pod string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.AddrFrom4([4]byte{10, 9, 0, pod[0] - 'a' + 1})}, nil
+}
+
+func (p *priced) handle(n *nspace.Namespace) *netlink.Handle {
+	h, err := netlink.NewHandleAt(netns.NsHandle(n.FD()), unix.NETLINK_ROUTE)
+	p.must(err)
+	p.Cleanup(h.Close)
+	return h
+}
+
+// up gives an interface an address, and returns its index.
+func (p *priced) up(h *netlink.Handle, name, address string) int {
+	l, err := h.LinkByName(name)
+	p.must(err)
+	if address != "" {
+		a, err := netlink.ParseAddr(address)
+		p.must(err)
+		p.must(h.AddrAdd(l, a))
+	}
+	p.must(h.LinkSetUp(l))
+	return l.Attrs().Index
+}
+
+func newPriced(b testing.TB, datapath string) *priced {
+	if os.Geteuid() != 0 {
+		b.Skip("needs root: makes network namespaces")
+	}
+	p := &priced{TB: b}
+	var own, device [2]*netlink.Handle
+	for i := range 2 {
+		for _, at := range []**nspace.Namespace{&p.own[i], &p.device[i]} {
+			ns, err := nspace.New()
+			p.must(err)
+			b.Cleanup(func() { ns.Close() })
+			*at = ns
+		}
+		own[i], device[i] = p.handle(p.own[i]), p.handle(p.device[i])
+	}
+	p.must(own[0].LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "c9s0", MTU: 9000}, PeerName: "c9s0", PeerNamespace: netlink.NsFd(p.own[1].FD())}))
+	for i := range 2 {
+		p.up(own[i], "c9s0", fmt.Sprintf("10.9.0.%d/24", i+1))
+		var wires []wire.Wire
+		for w := range 2 {
+			leg, eth := fmt.Sprintf("leg%d", w+1), fmt.Sprintf("eth%d", w+1)
+			p.must(own[i].LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: leg, MTU: 1500}, PeerName: eth, PeerNamespace: netlink.NsFd(p.device[i].FD())}))
+			p.legs[i][w] = p.up(own[i], leg, "")
+			p.up(device[i], eth, fmt.Sprintf("10.0.%d.%d/24", w+1, i+1))
+			wires = append(wires, wire.Wire{ID: contract.WireID(w + 1), PeerPod: string('b' - rune(i)), Leg: leg, LegIndex: p.legs[i][w], MTU: 1500, Datapath: datapath})
+		}
+		var err error
+		p.must(p.own[i].Do(func() error {
+			p.fabrics[i], err = wire.New(wire.Options{Lab: "lab", Pod: string('a' + rune(i)), Key: []byte("a key for tests"), Underlay: "c9s0", Device: p.device[i].FD(), Resolver: p})
+			return err
+		}))
+		p.must(p.fabrics[i].Set(wires))
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if err := p.fabrics[i].Run(ctx); err != nil {
+				b.Error(err)
+			}
+		}()
+		b.Cleanup(func() {
+			cancel()
+			<-done
+			p.fabrics[i].Close()
+		})
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		wires := slices.Concat(p.fabrics[0].Status().Wires, p.fabrics[1].Status().Wires)
+		if !slices.ContainsFunc(wires, func(w wire.WireStatus) bool { return !w.Up || w.Datapath != datapath }) {
+			return p
+		}
+		if time.Now().After(end) {
+			b.Fatalf("the wires are %+v", wires)
+		}
+	}
+}
+
+// rate sends bytes by TCP over the first wire for a time, and returns Gbit/s.
+func (p *priced) rate(length time.Duration) float64 {
+	var l net.Listener
+	p.must(p.device[1].Do(func() (err error) {
+		l, err = net.Listen("tcp", "10.0.1.2:0")
+		return err
+	}))
+	defer l.Close()
+	received := make(chan int64, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			received <- 0
+			return
+		}
+		defer c.Close()
+		n, _ := io.Copy(io.Discard, c)
+		received <- n
+	}()
+	var c net.Conn
+	p.must(p.device[0].Do(func() (err error) {
+		c, err = net.Dial("tcp", l.Addr().String())
+		return err
+	}))
+	began := time.Now()
+	block := make([]byte, 256<<10)
+	for time.Since(began) < length {
+		if _, err := c.Write(block); err != nil {
+			p.Fatal(err)
+		}
+	}
+	c.Close()
+	n := <-received
+	return float64(n) * 8 / time.Since(began).Seconds() / 1e9
+}
+
+// captured runs something while an interface of the first Pod is captured, and returns how many
+// frames were captured and how many dropped.
+func (p *priced) captured(eth int, text string, snap int, during func()) (received, dropped uint64) {
+	program, err := filter.Compile(text)
+	p.must(err)
+	name := fmt.Sprintf("eth%d", eth)
+	request := capture.Request{Snap: snap, Interfaces: []capture.Interface{{Node: "R1", Name: name}}}
+	for _, i := range program {
+		request.Filter = append(request.Filter, capture.Instruction{uint32(i.Op), uint32(i.Jt), uint32(i.Jf), i.K})
+	}
+	line, err := json.Marshal(request)
+	p.must(err)
+	s := &Session{Device: p.device[0], Own: p.own[0], Status: func(context.Context) (api.Status, error) {
+		return api.Status{Pod: "a", Interfaces: []api.Interface{{Node: "R1", Name: name, Kind: "wire", State: api.StateMade, Linux: name, Leg: fmt.Sprintf("leg%d", eth)}}}, nil
+	}}
+	in, ask := io.Pipe()
+	out, write := io.Pipe()
+	go func() { _, _ = ask.Write(append(line, '\n')) }()
+	failed := make(chan error, 1)
+	go func() {
+		failed <- s.Run(p.Context(), in, write)
+		write.Close()
+	}()
+	d := capture.NewDecoder(out, 1)
+	for began := false; ; {
+		r, err := d.Next()
+		if err == io.EOF {
+			break
+		}
+		p.must(err)
+		if r.State != nil {
+			received, dropped = r.State.Interfaces[0].Received, r.State.Interfaces[0].Dropped
+			if !began {
+				began = true
+				go func() {
+					during()
+					ask.Close()
+				}()
+			}
+		}
+	}
+	p.must(<-failed)
+	return received, dropped
+}
+
+// BenchmarkPrice measures the rate of a link without a capture, while another link of the Pod is
+// captured, and while it is captured itself, in turn, and prints the medians.
+func BenchmarkPrice(b *testing.B) {
+	for _, datapath := range []string{wire.DatapathUDP, wire.DatapathVXLAN} {
+		b.Run(datapath, func(b *testing.B) {
+			p := newPriced(b, datapath)
+			const length, rounds = time.Second, 7
+			type subject struct {
+				name   string
+				eth    int // 0 for none
+				filter string
+				snap   int
+			}
+			subjects := []subject{
+				{"no capture", 0, "", 0}, {"another link is captured", 2, "", 0}, {"captured, nothing passes the filter", 1, "arp", 0},
+				{"captured, the headers", 1, "", 128}, {"captured, all", 1, "", 0},
+			}
+			rates := map[string][]float64{}
+			lost := map[string][2]uint64{}
+			p.rate(length) // warm
+			for range rounds * b.N {
+				for _, s := range subjects {
+					var rate float64
+					if s.eth == 0 {
+						rate = p.rate(length)
+					} else {
+						received, dropped := p.captured(s.eth, s.filter, s.snap, func() { rate = p.rate(length) })
+						lost[s.name] = [2]uint64{lost[s.name][0] + received, lost[s.name][1] + dropped}
+					}
+					rates[s.name] = append(rates[s.name], rate)
+				}
+			}
+			median := func(name string) float64 {
+				list := slices.Sorted(slices.Values(rates[name]))
+				return list[len(list)/2]
+			}
+			whole := median(subjects[0].name)
+			var table strings.Builder
+			fmt.Fprintf(&table, "%s:\n", datapath)
+			for _, s := range subjects {
+				m := median(s.name)
+				fmt.Fprintf(&table, "%-38s %5.2f Gbit/s  %4.2f of the rate, %d frames, %d dropped\n", s.name, m, m/whole, lost[s.name][0], lost[s.name][1])
+			}
+			fmt.Print(table.String())
+			b.ReportMetric(median("another link is captured")/whole, "another/none")
+			b.ReportMetric(median("captured, all")/whole, "captured/none")
+		})
+	}
+}
