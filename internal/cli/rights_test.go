@@ -51,7 +51,7 @@ func TestRightsPage(t *testing.T) {
 		own := slices.DeleteFunc(slices.Clone(all), func(r rights.Right) bool { return r.Command != command })
 		fmt.Fprintf(&b, "| %s | %s |\n", command, cell(strings.ReplaceAll(rights.Describe(own), "; ", "<br>")))
 	}
-	b.WriteString("\nThese rights are optional. Without them, commands report less or wait longer: get namespaces, list nodes, list and watch\nevents, patch pods/status (link changes then reach running Pods after a minute or two).\n")
+	b.WriteString("\nThese rights are optional. Without them, commands report less or wait longer: get namespaces, list nodes, list and watch\nevents, patch pods/status (link changes then reach running Pods after a minute or two).\n\nEvents of workers in a scenario (`c9s run`) need list and patch of nodes.\n")
 	b.WriteString("\n## A Role for a user\n\nA user with only this Role in a namespace can deploy, use and destroy a lab there. The namespace must allow\nprivileged Pods (`pod-security.kubernetes.io/enforce: privileged`, if the cluster's default is another level).\n\n```yaml\n")
 	role := rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}, ObjectMeta: metav1.ObjectMeta{Name: "c9s-user"}, Rules: roleOf(rights.Of(kinds, rules, false))}
 	text, err := yaml.Marshal(role)

@@ -78,6 +78,8 @@ func Arguments(argv []string) []string {
 		return append([]string{"shim", "docker"}, argv[1:]...)
 	case "containerlab", "clab":
 		return append([]string{"shim", "containerlab"}, argv[1:]...)
+	case "c9s-extcap":
+		return append([]string{"extcap"}, argv[1:]...)
 	}
 	return argv[1:]
 }

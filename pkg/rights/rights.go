@@ -39,6 +39,7 @@ const (
 	Link     = "link"
 	Capture  = "capture"
 	Test     = "test"
+	Run      = "run"
 	SSH      = "ssh"     // and all others that connect to nodes: dial, forward, proxy, ...
 	Console  = "console" // of a node that is no virtual machine
 	Logs     = "logs"
@@ -49,7 +50,7 @@ const (
 )
 
 // Commands are all commands that need rights, in the order of the documentation.
-var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, Test, Capture, SSH, Console, Logs, Restart, Extend, Support, Destroy}
+var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, Test, Run, Capture, SSH, Console, Logs, Restart, Extend, Support, Destroy}
 
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
@@ -112,7 +113,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Deploy, pods, "", "list", "watch")
 	add(Deploy, deployments, "", "list", "watch")
 	add(Redeploy, pods, "", "deletecollection")
-	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, Test, Capture, SSH, Console, Logs, Restart, Extend, Support} { // they find the lab and its nodes
+	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, Test, Run, Capture, SSH, Console, Logs, Restart, Extend, Support} { // they find the lab and its nodes
 		add(command, configMaps, "", "list")
 		add(command, deployments, "", "list")
 		add(command, pods, "", "list")
@@ -143,6 +144,11 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Test, pods, "", "get")
 	add(Test, pods, "exec", "create")
 	add(Test, pods, "status", "patch")
+	add(Run, configMaps, "", "get", "update")
+	add(Run, pods, "", "get", "watch", "deletecollection")
+	add(Run, pods, "exec", "create")
+	add(Run, pods, "status", "patch")
+	add(Run, deployments, "", "get", "watch", "patch")
 	add(SSH, configMaps, "", "get")
 	add(SSH, pods, "exec", "create")
 	add(Console, pods, "attach", "create")
