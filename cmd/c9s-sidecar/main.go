@@ -45,6 +45,8 @@ const usage = `Usage:
   c9s-sidecar wire                     write the Pod's files, then build and maintain its network:
                                        run prepare, and supervise podnet
   c9s-sidecar prepare                  write the Pod's files as listed in its manifest
+  c9s-sidecar forget [--volumes] [--undo] NODE...
+                                       delete what nodes have saved when their next Pod starts
   c9s-sidecar podnet                   the child of wire, in its own network namespace
   c9s-sidecar exec run [--steps FILE]  run a node's commands in its container
   c9s-sidecar exec hold                hold the sidecar's network namespace from a device's container
@@ -117,6 +119,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		return prepare.Run(prepare.Paths{})
+	case "forget":
+		return runForget(args)
 	case "exec":
 		return runExec(ctx, args)
 	case "wire":
@@ -193,6 +197,19 @@ func layOut() error {
 		return errors.New(strings.TrimPrefix(text, "c9s-sidecar: "))
 	}
 	return err
+}
+
+func runForget(args []string) error {
+	flags := flag.NewFlagSet("forget", flag.ContinueOnError)
+	volumes := flags.Bool("volumes", false, "also the named volumes of the Pod")
+	undo := flags.Bool("undo", false, "keep it after all")
+	if err := flags.Parse(args); err != nil || flags.NArg() == 0 {
+		return errUsage
+	}
+	if err := prepare.Confine(); err != nil {
+		return err
+	}
+	return prepare.Forget(prepare.Paths{}, flags.Args(), *volumes, *undo)
 }
 
 func runPodnet(ctx context.Context) error {

@@ -166,3 +166,26 @@ func pseudoterminal(t *testing.T) (keyboard, screen *os.File) {
 	t.Cleanup(func() { screen.Close() })
 	return keyboard, screen
 }
+
+// To delete several labs, their names have to be typed, or the number of many.
+func TestLabsAnswer(t *testing.T) {
+	named := func(names ...string) (labs []cluster.Found) {
+		for _, name := range names {
+			labs = append(labs, cluster.Found{Name: name})
+		}
+		return labs
+	}
+	for _, c := range []struct {
+		labs        []cluster.Found
+		words, what string
+	}{
+		{named("demo"), "demo", "its name"},
+		{named("b", "a", "b"), "a b b", "their names"},
+		{named("a", "b", "c", "d"), "4", "the number of labs"},
+	} {
+		words, what := labsAnswer(c.labs)
+		if strings.Join(words, " ") != c.words || what != c.what {
+			t.Errorf("%v: %v, %s", c.labs, words, what)
+		}
+	}
+}

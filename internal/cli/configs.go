@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +19,11 @@ import (
 	"github.com/c9s-lab/c9s/pkg/access"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/save"
+	"github.com/c9s-lab/c9s/pkg/tunnel"
 )
 
 // configs reads the configurations of a lab's nodes: the running ones, and those saved in a
@@ -29,16 +35,21 @@ type configs struct {
 	dir       string
 	reach     *access.Lab
 	timeout   time.Duration
+	// logins are those that only the topology has, by node.
+	logins map[string]lab.Credentials
 }
 
 // openConfigs corrects the kinds of nodes, and returns their configurations.
-func openConfigs(ctx context.Context, client *cluster.Client, found cluster.Found, nodes []cluster.Node, catalogue *kinds.Catalogue, dir string) (*configs, error) {
+func openConfigs(ctx context.Context, world IO, client *cluster.Client, found cluster.Found, nodes []cluster.Node, catalogue *kinds.Catalogue, at localLab) (*configs, error) {
 	directory, err := client.Directory(ctx, found)
 	if err != nil {
 		return nil, err
 	}
 	setKinds(nodes, directory)
-	return &configs{client: client, found: found, catalogue: catalogue, dir: dir, reach: tunnels(client, found.Namespace), timeout: configTime}, nil
+	return &configs{
+		client: client, found: found, catalogue: catalogue, dir: at.dir, reach: tunnels(client, found.Namespace), timeout: configTime,
+		logins: at.logins(ctx, world, found.Name, nodes),
+	}, nil
 }
 
 // configTime is how long to wait for the running configuration of a node.
@@ -66,11 +77,31 @@ func (c *configs) kind(n cluster.Node) (*kinds.Kind, error) {
 func (c *configs) running(ctx context.Context, n cluster.Node, kind *kinds.Kind) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	config, err := save.Config(ctx, kind, savable(c.client, c.reach, c.found, n, kind))
+	config, err := save.Config(ctx, kind, c.device(n, kind))
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no configuration within %s", c.timeout)
 	}
 	return config, err
+}
+
+// device is a node as package save sees it.
+func (c *configs) device(n cluster.Node, kind *kinds.Kind) save.Device {
+	login, ok := c.logins[n.Name]
+	if !ok {
+		login = loginWith(n, kind)
+	}
+	return save.Device{
+		Exec: func(ctx context.Context, argv []string, in io.Reader, out, errOut io.Writer) (int, error) {
+			return execIn(ctx, c.client, c.found, n, argv, cluster.Streams{In: in, Out: out, Err: errOut})
+		},
+		Dial: func(ctx context.Context, port uint16) (net.Conn, error) {
+			if err := notStopped(n); err != nil {
+				return nil, err
+			}
+			return dialNode(ctx, c.reach, n.Deployment, tunnel.Target{Network: tunnel.TCP, Port: port})
+		},
+		Login: login,
+	}
 }
 
 // file is where the configuration of a node is saved.
@@ -100,7 +131,7 @@ const (
 // unsaved work: what others had at the start is not known.
 func (c *configs) states(ctx context.Context, nodes []cluster.Node) map[string]string {
 	list := make([]string, len(nodes))
-	bounded.Each(len(nodes), execAtOnce, func(i int) { list[i] = c.state(ctx, nodes[i]) })
+	bounded.Each(len(nodes), nodesAtOnce, func(i int) { list[i] = c.state(ctx, nodes[i]) })
 	out := map[string]string{}
 	for i, n := range nodes {
 		out[n.Name] = list[i]
@@ -157,18 +188,20 @@ func (c *configs) unsaved(ctx context.Context, nodes []cluster.Node) (unsaved, u
 type keepWork struct {
 	save bool
 	yes  bool
-	dir  string
+	at   localLab
+	// table receives the table of what was saved, standard output if it is nil.
+	table io.Writer
 }
 
 // before saves, or asks. doing completes the question: "restart".
 func (k keepWork) before(ctx context.Context, world IO, client *cluster.Client, found cluster.Found, nodes []cluster.Node, catalogue *kinds.Catalogue, doing string) error {
-	if k.dir == "" && k.save {
+	if k.at.dir == "" && k.save {
 		return errors.New("--save needs the folder of the topology: name it with --topo")
 	}
-	if !k.save && (k.yes || !anyFile(k.dir)) {
+	if !k.save && (k.yes || !anyFile(k.at.dir)) {
 		return nil
 	}
-	c, err := openConfigs(ctx, client, found, nodes, catalogue, k.dir)
+	c, err := openConfigs(ctx, world, client, found, nodes, catalogue, k.at)
 	if err != nil {
 		return fail(err)
 	}
@@ -177,6 +210,9 @@ func (k keepWork) before(ctx context.Context, world IO, client *cluster.Client, 
 		return fail(err)
 	}
 	if k.save {
+		if k.table != nil {
+			world.Out = k.table
+		}
 		return (&saveFlags{timeout: configTime}).saveAll(ctx, world, c, nodes)
 	}
 	unsaved, unknown := c.unsaved(ctx, nodes)
@@ -211,18 +247,49 @@ func anyFile(dir string) bool {
 	return false
 }
 
-// savedFolder returns the folder of saved configurations of a topology, "" if the topology is
-// not on this machine.
-func savedFolder(topo, lab string) string {
+// localLab is what this machine has of a lab. The zero value is a lab whose topology is
+// elsewhere.
+type localLab struct {
+	topo string
+	// dir is the folder of its saved configurations.
+	dir string
+}
+
+// localFiles finds the files of the lab that the command line names.
+func localFiles(topo, lab string) localLab {
 	if topo == "" && lab == "" && topologyHere() {
 		topo = "."
 	}
 	info, err := os.Stat(topo)
 	switch {
 	case topo == "" || err != nil:
-		return ""
+		return localLab{}
 	case info.IsDir():
-		return filepath.Join(topo, kinds.SavedFolder)
+		return localLab{topo, filepath.Join(topo, kinds.SavedFolder)}
 	}
-	return filepath.Join(filepath.Dir(topo), kinds.SavedFolder)
+	return localLab{topo, filepath.Join(filepath.Dir(topo), kinds.SavedFolder)}
+}
+
+// logins returns the logins of nodes if the cluster lacks the password of one of them, and the
+// topology has it.
+func (at localLab) logins(ctx context.Context, world IO, name string, nodes []cluster.Node) map[string]lab.Credentials {
+	lacking := func(n cluster.Node) bool { return n.Login != nil && n.Login.Password && n.Given.Password == "" }
+	if at.topo == "" || !slices.ContainsFunc(nodes, lacking) {
+		return nil
+	}
+	c, err := (&topoFlags{}).compile(ctx, world, at.topo, pipeline.Input{})
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	if c.Lab == nil || c.Lab.Name != name {
+		return nil
+	}
+	out := map[string]lab.Credentials{}
+	for _, n := range nodes {
+		if declared := c.Lab.Node(n.Name); declared != nil && lacking(n) {
+			out[n.Name] = declared.Credentials
+		}
+	}
+	return out
 }

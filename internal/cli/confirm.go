@@ -46,10 +46,20 @@ func terminal(world IO, question, flag string) (io.Reader, error) {
 	return f, nil
 }
 
-// ask reads an answer, yes or no. If ctx ends first, for example by Ctrl-C, there is no
-// answer.
+// ask reads an answer, yes or no.
 func ask(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
-	fmt.Fprintf(out, "%s [y/N] ", question)
+	answer, err := askLine(ctx, in, out, question+" [y/N]")
+	switch strings.ToLower(answer) {
+	case "y", "yes":
+		return err == nil, err
+	}
+	return false, err
+}
+
+// askLine reads an answer without the spaces around it. If ctx ends first, for example by
+// Ctrl-C, there is no answer.
+func askLine(ctx context.Context, in io.Reader, out io.Writer, question string) (string, error) {
+	fmt.Fprintf(out, "%s ", question)
 	answered := make(chan string, 1)
 	go func() { answered <- readLine(in) }()
 	var answer string
@@ -59,13 +69,9 @@ func ask(ctx context.Context, in io.Reader, out io.Writer, question string) (boo
 	}
 	if !strings.HasSuffix(answer, "\n") {
 		fmt.Fprintln(out)
-		return false, fail(errors.New("no answer; nothing was changed"))
+		return "", fail(errors.New("no answer; nothing was changed"))
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return true, nil
-	}
-	return false, nil
+	return strings.TrimSpace(answer), nil
 }
 
 // readLine reads one line and nothing after it, which may be the answer to the next

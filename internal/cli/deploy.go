@@ -19,7 +19,9 @@ import (
 	"github.com/c9s-lab/c9s/pkg/labtest"
 	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/plan"
+	"github.com/c9s-lab/c9s/pkg/reach"
 	"github.com/c9s-lab/c9s/pkg/render"
+	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
 type deployFlags struct {
@@ -70,6 +72,7 @@ deploy a lab at a time. You can interrupt deploy and run it again at any time.`,
 	fs.StringVar(&f.dryRun, "dry-run", "none", "none, client (print what would be applied) or server (let the API server validate it)")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask before restarting nodes, deleting objects or setting the Pod Security level")
 	fs.BoolVar(&f.deleteData, "delete-data", false, "delete the saved data of removed nodes")
+	fs.StringVar(&f.allocations, "allocations", "", "file with the addresses and ids of a lab that is not in the cluster yet, from 'c9s restore'")
 	fs.DurationVar(&f.ttl, "ttl", 0, "remove the lab after this time, such as 8h; 'c9s extend' postpones it (default: as before, or never)")
 	fs.StringVar(&f.owner, "owner", "", "owner of the lab, for 'c9s labs' (default: your name in the cluster)")
 	fs.BoolVar(&f.save, "save", false, "first save the running configurations of nodes that restart, as 'c9s save' does")
@@ -161,7 +164,11 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	if err != nil {
 		return nil, err
 	}
-	c, err := f.compile(ctx, world, ref, pipeline.Input{Namespace: f.namespace, Recycle: f.recycle})
+	given, err := readAllocations(f.allocations)
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.compile(ctx, world, ref, pipeline.Input{Namespace: f.namespace, Recycle: f.recycle, Previous: given})
 	if err != nil {
 		return nil, err
 	}
@@ -214,6 +221,25 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 	}
 	l.Own(existing)
 	return &inCluster{client: client, lab: l, existing: existing, out: out, links: len(c.Lab.Links), volatile: volatileNodes(c)}, nil
+}
+
+// maxAllocations is the maximum size of a file of allocations in bytes.
+const maxAllocations = 64 << 20
+
+// readAllocations reads a file of allocations; nil for no file.
+func readAllocations(file string) (*lab.Allocations, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := (*reach.Reach)(nil).ReadFile(file, maxAllocations)
+	if err != nil {
+		return nil, fail(fmt.Errorf("--allocations %s: %w", file, topology.UnwrapPath(err)))
+	}
+	a, err := lab.JoinAllocations(data)
+	if err != nil {
+		return nil, fail(fmt.Errorf("--allocations %s: %w", file, err))
+	}
+	return &a, nil
 }
 
 // volatileNodes returns the nodes of kinds that save a configuration, but whose policy gives
@@ -472,7 +498,10 @@ func (d *deployment) keep(ctx context.Context) (saved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	k := keepWork{save: d.save, yes: d.yes, dir: savedFolder(topo, "")}
+	k := keepWork{save: d.save, yes: d.yes, at: localFiles(topo, "")}
+	if d.output == "json" {
+		k.table = d.world.Err
+	}
 	return d.save, k.before(ctx, d.world, d.in.client, found, lost, catalogue, "Restart")
 }
 

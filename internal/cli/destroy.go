@@ -17,6 +17,8 @@ import (
 
 type destroyFlags struct {
 	labRef
+	all      bool
+	mine     bool
 	keepData bool
 	graceful bool
 	wait     bool
@@ -28,28 +30,41 @@ type destroyFlags struct {
 func newDestroy(world IO) *cobra.Command {
 	f := &destroyFlags{labRef: labRef{data: true}}
 	cmd := &cobra.Command{
-		Use:   "destroy [TOPO|LAB]",
+		Use:   "destroy [TOPO|LAB] | --all [--mine]",
 		Short: "Delete a lab from the cluster",
 		Long: `Destroy deletes every object of a lab, no matter how it was applied. It deletes the
 namespace if the lab created it and nothing else is in it. It deletes the data of devices
 too, unless you set --keep-data. Devices are killed at once; with --graceful or
 --keep-data, they have ten seconds to stop. What ssh-config --install wrote on this
 machine is removed. If a running configuration differs from the saved one, destroy asks;
---save saves it first.`,
+--save saves it first.
+
+With --all, destroy deletes all labs of the cluster, of a namespace (-n), or of which you are
+the owner (--mine). It lists them, and deletes them when you have typed their names. It does
+not look for configurations that are not saved.`,
 		Example: `  c9s destroy topo.clab.yml
   c9s destroy mylab --keep-data
-  c9s destroy --save`,
+  c9s destroy --save
+  c9s destroy --all --mine`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("graceful") {
 				f.graceful = f.keepData
 			}
+			if err := f.checkAll(args); err != nil {
+				return err
+			}
+			if f.all {
+				return f.runAll(cmd.Context(), world)
+			}
 			return f.run(cmd.Context(), world, args)
 		},
 	}
 	f.labRef.add(cmd)
 	fs := cmd.Flags()
+	fs.BoolVar(&f.all, "all", false, "delete all labs")
+	fs.BoolVar(&f.mine, "mine", false, "with --all: delete only labs of which you are the owner")
 	fs.BoolVar(&f.keepData, "keep-data", false, "keep the devices' volumes, keys and allocations for the next deploy")
 	fs.BoolVar(&f.graceful, "graceful", false, "give devices 10 seconds to stop (default with --keep-data)")
 	fs.BoolVar(&f.wait, "wait", true, "wait until everything is deleted")
@@ -106,7 +121,7 @@ func (d *destroying) keep(ctx context.Context) error {
 		return nil
 	}
 	topo, name := d.place(d.args)
-	k := keepWork{save: d.save, yes: d.yes, dir: savedFolder(topo, name)}
+	k := keepWork{save: d.save, yes: d.yes, at: localFiles(topo, name)}
 	if !k.save && k.yes {
 		return nil
 	}
@@ -127,10 +142,14 @@ func (d *destroying) delete(ctx context.Context) error {
 	}
 	began := time.Now()
 	removed := 0
+	step := announce(d.world)
+	if d.all { // the steps of several labs would mix
+		step = nil
+	}
 	err := d.client.Destroy(ctx, d.lab.Namespace, d.lab.Name, cluster.DestroyOptions{
 		KeepData: d.keepData, Graceful: d.graceful, Wait: d.wait,
 		Waiting: func(holder string) { claimedBy(d.world, holder) },
-		Step:    announce(d.world),
+		Step:    step,
 		Tell: func(c cluster.Change) {
 			switch {
 			case c.Err != nil:

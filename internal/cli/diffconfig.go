@@ -55,7 +55,7 @@ func (f *diffFlags) configs(ctx context.Context, world IO, names []string) error
 	if nodes, err = chosenOnce(nodes, names); err != nil {
 		return fail(err)
 	}
-	c, err := openConfigs(ctx, client, found, nodes, compiled.Kinds, savedFolder(f.topo, ""))
+	c, err := openConfigs(ctx, world, client, found, nodes, compiled.Kinds, localFiles(f.topo, ""))
 	if err != nil {
 		return fail(err)
 	}
@@ -69,7 +69,7 @@ func (f *diffFlags) configs(ctx context.Context, world IO, names []string) error
 		return err
 	}
 	rows := make([]configDiff, len(nodes))
-	bounded.Each(len(nodes), execAtOnce, func(i int) { rows[i] = f.compareConfig(ctx, c, compiled.Lab, plans[nodes[i].Name], nodes[i]) })
+	bounded.Each(len(nodes), nodesAtOnce, func(i int) { rows[i] = f.compareConfig(ctx, c, compiled.Lab, plans[nodes[i].Name], nodes[i]) })
 	if ctx.Err() != nil {
 		return exitCode(exitInterrupted)
 	}
@@ -126,7 +126,7 @@ func declaredConfig(l *lab.Lab, p *plan.Plan, kind *kinds.Kind) ([]byte, bool) {
 	}
 	for _, c := range p.Containers {
 		for _, m := range c.Mounts {
-			if kind.Save.Target != "" && m.Target == kind.Save.Target {
+			if kind.Save != nil && kind.Save.Target != "" && m.Target == kind.Save.Target {
 				targets = append(targets, m.Path)
 			}
 		}

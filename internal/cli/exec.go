@@ -161,8 +161,12 @@ func execIn(ctx context.Context, client *cluster.Client, found cluster.Found, n 
 	return code, nil
 }
 
-// execAtOnce is how many nodes run a command at the same time.
-const execAtOnce = 16
+// execAtOnce is how many nodes run a command at the same time, and nodesAtOnce how many are saved,
+// compared or reset: these mostly wait for devices.
+const (
+	execAtOnce  = 16
+	nodesAtOnce = 64
+)
 
 func (f *execFlags) many(ctx context.Context, world IO, client *cluster.Client, found cluster.Found, nodes []cluster.Node, argv []string) error {
 	var with []cluster.Node

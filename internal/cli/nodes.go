@@ -160,7 +160,7 @@ func (f *lifecycle) choose(ctx context.Context) (err error) {
 	}
 	// All nodes of a Pod go with it.
 	lost := slices.DeleteFunc(nodes, func(n cluster.Node) bool { return n.Stopped || !slices.Contains(f.pods, n.Deployment) })
-	keep := keepWork{save: f.save, yes: f.yes, dir: savedFolder(f.topo, f.lab)}
+	keep := keepWork{save: f.save, yes: f.yes, at: localFiles(f.topo, f.lab)}
 	return keep.before(ctx, f.world, f.client, f.found, lost, kinds.Builtin(), f.doing)
 }
 

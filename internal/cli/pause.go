@@ -75,7 +75,7 @@ func (f *pauseFlags) run(ctx context.Context, world IO, args []string) error {
 	if !f.resume {
 		running := slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool { return n.Stopped })
 		topo, name := f.place(args)
-		k := keepWork{save: f.save, yes: f.yes, dir: savedFolder(topo, name)}
+		k := keepWork{save: f.save, yes: f.yes, at: localFiles(topo, name)}
 		if err := k.before(ctx, world, client, found, running, kinds.Builtin(), "Pause the lab"); err != nil {
 			return err
 		}

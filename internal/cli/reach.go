@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -79,16 +80,24 @@ func kindOf(n cluster.Node) *kinds.Kind {
 
 // loginOf returns the login of a node: its kind's, or what the topology gives it instead. The
 // password is "" if it is not known.
-func loginOf(n cluster.Node) lab.Credentials { return loginWith(n, kindOf(n).Credentials) }
+func loginOf(n cluster.Node) lab.Credentials { return loginWith(n, kindOf(n)) }
 
-// loginWith is loginOf a node whose kind may be one of the user's own.
-func loginWith(n cluster.Node, login lab.Credentials) lab.Credentials {
-	if n.Login == nil {
-		return login
+// loginWith is loginOf a node whose kind may be one of the user's own. The launcher of a virtual
+// machine makes the user that its container gets, whatever the kind's is.
+func loginWith(n cluster.Node, kind *kinds.Kind) lab.Credentials {
+	login := kind.Credentials
+	if n.Login != nil {
+		login.Username = n.Login.Username
 	}
-	login.Username = n.Login.Username
-	if n.Login.Password {
-		login.Password = n.Password
+	own := n.Login != nil && n.Login.Password
+	switch {
+	case kind.VM, n.Launcher:
+		login.Username = cmp.Or(n.Given.Username, login.Username)
+		if own || n.Given.Password != "" {
+			login.Password = n.Given.Password
+		}
+	case own:
+		login.Password = n.Given.Password
 	}
 	return login
 }

@@ -31,6 +31,8 @@ type labFlags struct {
 	noController bool
 	recycle      bool
 	image        string
+	// allocations is the file with those of a lab that is not in the cluster.
+	allocations string
 }
 
 func (f *labFlags) add(cmd *cobra.Command) {

@@ -45,7 +45,7 @@ func TestRightsPage(t *testing.T) {
 	expiry := rights.Expiry()
 	fmt.Fprintf(&b, "\nFor a lab that expires (`deploy --ttl`), the Role `%s` adds one rule: %s %s %s, to %s. The worst that a holder of the token can do with it: %s.\n",
 		contract.ExpiryConfigMap, strings.Join(expiry.Verbs, ", "), strings.Join(expiry.Resources, ", "), strings.Join(expiry.ResourceNames, ", "), expiry.Use, expiry.Worst)
-	b.WriteString("\n## The commands\n\n`redeploy` lists what deploy needs in addition for a lab that exists. `deploy` includes the rights of the controller,\nbecause Kubernetes does not let you grant rights that you lack; `--no-controller` avoids this. To create a namespace,\n`deploy` needs create and patch of namespaces. `c9s doctor` reports which rights you lack.\n\n")
+	b.WriteString("\n## The commands\n\n`redeploy` lists what deploy needs in addition for a lab that exists. `deploy` includes the rights of the controller,\nbecause Kubernetes does not let you grant rights that you lack; `--no-controller` avoids this. To create a namespace,\n`deploy` needs create and patch of namespaces. `c9s doctor` reports which rights you lack.\n`restore` and `clone` need no rights; `clone --deploy` needs those of `deploy`. `destroy --all` also needs to list configmaps\nin all namespaces, unless you name one.\n\n")
 	b.WriteString("| command | rights |\n|---|---|\n")
 	for _, command := range rights.Commands {
 		own := slices.DeleteFunc(slices.Clone(all), func(r rights.Right) bool { return r.Command != command })

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,12 +18,10 @@ import (
 	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/internal/cli/show"
-	"github.com/c9s-lab/c9s/pkg/access"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 	"github.com/c9s-lab/c9s/pkg/save"
-	"github.com/c9s-lab/c9s/pkg/tunnel"
 )
 
 // The states of a node in the table of save.
@@ -73,11 +69,14 @@ The exit code is 1 if any node failed.`,
 			if f.output != "" && f.output != "json" {
 				return fmt.Errorf("--output %q: use json", f.output)
 			}
-			dir, err := f.folder()
-			if err != nil {
-				return err
+			at := localFiles(f.topo, f.lab)
+			if f.dir != "" {
+				at.dir = f.dir
 			}
-			return f.run(cmd.Context(), world, dir, args)
+			if at.dir == "" {
+				return errors.New("no topology here to save next to: name one with --topo, or a folder with --dir")
+			}
+			return f.run(cmd.Context(), world, at, args)
 		},
 	}
 	f.add(cmd, world, "t")
@@ -94,18 +93,7 @@ The exit code is 1 if any node failed.`,
 	return cmd
 }
 
-// folder returns the folder of the saved configurations.
-func (f *saveFlags) folder() (string, error) {
-	if f.dir != "" {
-		return f.dir, nil
-	}
-	if dir := savedFolder(f.topo, f.lab); dir != "" {
-		return dir, nil
-	}
-	return "", errors.New("no topology here to save next to: name one with --topo, or a folder with --dir")
-}
-
-func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []string) error {
+func (f *saveFlags) run(ctx context.Context, world IO, at localLab, names []string) error {
 	catalogue, err := ownKinds(world, f.kindsDir)
 	if err != nil {
 		return err
@@ -117,7 +105,7 @@ func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []strin
 	if nodes, err = chosenOnce(nodes, names); err != nil {
 		return fail(err)
 	}
-	c, err := openConfigs(ctx, client, found, nodes, catalogue, dir)
+	c, err := openConfigs(ctx, world, client, found, nodes, catalogue, at)
 	if err != nil {
 		return fail(err)
 	}
@@ -129,7 +117,7 @@ func (f *saveFlags) run(ctx context.Context, world IO, dir string, names []strin
 func (f *saveFlags) saveAll(ctx context.Context, world IO, c *configs, nodes []cluster.Node) error {
 	c.timeout = f.timeout
 	rows := make([]savedNode, len(nodes))
-	bounded.Each(len(nodes), execAtOnce, func(i int) { rows[i] = f.one(ctx, c, nodes[i]) })
+	bounded.Each(len(nodes), nodesAtOnce, func(i int) { rows[i] = f.one(ctx, c, nodes[i]) })
 	if ctx.Err() != nil {
 		return exitCode(exitInterrupted)
 	}
@@ -207,22 +195,6 @@ func (f *saveFlags) one(ctx context.Context, c *configs, n cluster.Node) savedNo
 		row.Reason = strings.TrimPrefix(err.Error(), "node "+n.Name+": ")
 	}
 	return row
-}
-
-// savable is a node as package save sees it.
-func savable(client *cluster.Client, tunnels *access.Lab, found cluster.Found, n cluster.Node, kind *kinds.Kind) save.Device {
-	return save.Device{
-		Exec: func(ctx context.Context, argv []string, in io.Reader, out, errOut io.Writer) (int, error) {
-			return execIn(ctx, client, found, n, argv, cluster.Streams{In: in, Out: out, Err: errOut})
-		},
-		Dial: func(ctx context.Context, port uint16) (net.Conn, error) {
-			if err := notStopped(n); err != nil {
-				return nil, err
-			}
-			return dialNode(ctx, tunnels, n.Deployment, tunnel.Target{Network: tunnel.TCP, Port: port})
-		},
-		Login: loginWith(n, kind.Credentials),
-	}
 }
 
 // store writes the configuration, and with --history a copy.

@@ -406,7 +406,11 @@ func TestLoginOf(t *testing.T) {
 		{cluster.Node{Kind: "nokia_srlinux"}, lab.Credentials{Username: "admin", Password: "NokiaSrl1!"}},
 		{cluster.Node{Kind: "nokia_srlinux", Login: &contract.Login{Username: "me"}}, lab.Credentials{Username: "me", Password: "NokiaSrl1!"}},
 		{cluster.Node{Kind: "nokia_srlinux", Login: &contract.Login{Username: "me", Password: true}}, lab.Credentials{Username: "me"}},
-		{cluster.Node{Kind: "juniper_vsrx", Login: &contract.Login{Username: "me", Password: true}, Password: "own"}, lab.Credentials{Username: "me", Password: "own"}},
+		{cluster.Node{Kind: "juniper_vsrx", Login: &contract.Login{Username: "me", Password: true}, Given: lab.Credentials{Username: "me", Password: "own"}}, lab.Credentials{Username: "me", Password: "own"}},
+		// The topology's env decides what a launcher makes, not the kind's credentials.
+		{cluster.Node{Kind: "juniper_vsrx", Given: lab.Credentials{Username: "env", Password: "other"}}, lab.Credentials{Username: "env", Password: "other"}},
+		{cluster.Node{Kind: "own", Launcher: true, Login: &contract.Login{Username: "me", Password: true}, Given: lab.Credentials{Username: "env", Password: "other"}}, lab.Credentials{Username: "env", Password: "other"}},
+		{cluster.Node{Kind: "linux", Given: lab.Credentials{Username: "env", Password: "other"}}, lab.Credentials{}},
 		{cluster.Node{Kind: "linux"}, lab.Credentials{}},
 	} {
 		if got := loginOf(c.node); got != c.want {

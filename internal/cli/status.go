@@ -91,7 +91,7 @@ func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
 			return fail(err)
 		}
 		if f.unsaved {
-			if err := f.mark(ctx, client, found, args, &lab); err != nil {
+			if err := f.mark(ctx, world, client, found, args, &lab); err != nil {
 				return err
 			}
 		}
@@ -116,10 +116,10 @@ func (f *statusFlags) run(ctx context.Context, world IO, args []string) error {
 }
 
 // mark adds the state of each node's configuration.
-func (f *statusFlags) mark(ctx context.Context, client *cluster.Client, found cluster.Found, args []string, l *status.Lab) error {
+func (f *statusFlags) mark(ctx context.Context, world IO, client *cluster.Client, found cluster.Found, args []string, l *status.Lab) error {
 	topo, name := f.place(args)
-	dir := savedFolder(topo, name)
-	if dir == "" {
+	at := localFiles(topo, name)
+	if at.dir == "" {
 		return errors.New("--unsaved needs the folder of the topology: name it with --topo")
 	}
 	nodes, err := client.Nodes(ctx, found)
@@ -127,7 +127,7 @@ func (f *statusFlags) mark(ctx context.Context, client *cluster.Client, found cl
 		return fail(err)
 	}
 	nodes = slices.DeleteFunc(nodes, func(n cluster.Node) bool { return n.Stopped })
-	c, err := openConfigs(ctx, client, found, nodes, kinds.Builtin(), dir)
+	c, err := openConfigs(ctx, world, client, found, nodes, kinds.Builtin(), at)
 	if err != nil {
 		return fail(err)
 	}

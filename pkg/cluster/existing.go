@@ -63,12 +63,11 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 	default:
 		out.Namespace = ns
 	}
-	maps_, err := c.Typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelComponent + "=" + contract.ComponentLab})
+	configMaps, err := c.labConfigMaps(ctx, namespace)
 	if err != nil {
-		return out, fmt.Errorf("reading namespace %s: %w", namespace, err)
+		return out, err
 	}
-	parts := map[string][]byte{}
-	for _, cm := range maps_.Items {
+	for _, cm := range configMaps {
 		if name := cm.Annotations[contract.AnnotationLabName]; name != "" {
 			out.Lab, out.Version = name, cm.Annotations[contract.AnnotationVersion]
 		}
@@ -81,22 +80,9 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 		case contract.DirectoryConfigMap:
 			out.Owner = cm.Annotations[contract.AnnotationOwner]
 		}
-		if strings.HasPrefix(cm.Name, contract.AllocationsName(0)) {
-			for _, text := range cm.Data {
-				parts[cm.Name] = []byte(text)
-			}
-		}
 	}
-	if len(parts) > 0 {
-		var all [][]byte
-		for _, name := range slices.Sorted(maps.Keys(parts)) {
-			all = append(all, parts[name])
-		}
-		a, err := lab.JoinAllocations(all...)
-		if err != nil {
-			return out, fmt.Errorf("reading the allocations in namespace %s: %w", namespace, err)
-		}
-		out.Allocations = &a
+	if out.Allocations, err = joinAllocations(namespace, configMaps); err != nil {
+		return out, err
 	}
 	if out.Lab != "" {
 		if out.Image, err = c.sidecarImage(ctx, namespace); err != nil {
@@ -104,6 +90,48 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 		}
 	}
 	return out, c.readSecrets(ctx, namespace, &out)
+}
+
+// labConfigMaps lists the ConfigMaps of the whole lab in a namespace.
+func (c *Client) labConfigMaps(ctx context.Context, namespace string) ([]corev1.ConfigMap, error) {
+	list, err := c.Typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelComponent + "=" + contract.ComponentLab})
+	if err != nil {
+		return nil, fmt.Errorf("reading namespace %s: %w", namespace, err)
+	}
+	return list.Items, nil
+}
+
+// joinAllocations returns the allocations in the ConfigMaps of a namespace, nil for none.
+func joinAllocations(namespace string, configMaps []corev1.ConfigMap) (*lab.Allocations, error) {
+	parts := map[string][]byte{}
+	for _, cm := range configMaps {
+		if strings.HasPrefix(cm.Name, contract.AllocationsName(0)) {
+			for _, text := range cm.Data {
+				parts[cm.Name] = []byte(text)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	var all [][]byte
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		all = append(all, parts[name])
+	}
+	a, err := lab.JoinAllocations(all...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the allocations in namespace %s: %w", namespace, err)
+	}
+	return &a, nil
+}
+
+// Allocations returns the addresses and ids of a lab, nil if they are not in the cluster.
+func (c *Client) Allocations(ctx context.Context, namespace string) (*lab.Allocations, error) {
+	configMaps, err := c.labConfigMaps(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return joinAllocations(namespace, configMaps)
 }
 
 // sidecarImage returns the c9s image of the lab's nodes, "" if it has none with a sidecar.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/c9s-lab/c9s/pkg/access"
 	"github.com/c9s-lab/c9s/pkg/contract"
+	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -36,17 +37,22 @@ type Node struct {
 	Image string
 	// Login is the node's own, nil for that of its kind.
 	Login *contract.Login
-	// Password is that of Login, if the device gets it by its environment.
-	Password string
+	// Given is the login that the main container gets, as launchers of virtual machines do:
+	// by its arguments, or else by its environment. It is empty for other containers.
+	Given lab.Credentials
+	// Launcher reports whether the arguments have that login.
+	Launcher bool
+	// Claim is the claim with the data of the node's Pod, "" for none.
+	Claim string
 	// Stopped reports whether the node has been stopped.
 	Stopped bool
 }
 
 // Nodes are all nodes of a lab, sorted by name.
-func (c *Client) Nodes(ctx context.Context, lab Found) ([]Node, error) {
-	list, err := c.Typed.AppsV1().Deployments(lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nodeSelector(lab.Name)})
+func (c *Client) Nodes(ctx context.Context, found Found) ([]Node, error) {
+	list, err := c.Typed.AppsV1().Deployments(found.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nodeSelector(found.Name)})
 	if err != nil {
-		return nil, fmt.Errorf("reading lab %s: %w", lab.Name, err)
+		return nil, fmt.Errorf("reading lab %s: %w", found.Name, err)
 	}
 	var out []Node
 	for i := range list.Items {
@@ -72,10 +78,11 @@ func nodesOf(d *appsv1.Deployment) []Node {
 	var out []Node
 	for _, name := range strings.Split(d.Annotations[contract.AnnotationNodeName], ",") {
 		if name != "" {
+			given, launcher := givenLogin(containerOf(d, containers[name]))
 			out = append(out, Node{
 				Name: name, Deployment: d.Name, Containers: containers[name], Labels: topologyLabels[name],
 				Kind: d.Labels[contract.LabelKind], Image: containerOf(d, containers[name]).Image, Stopped: d.Spec.Replicas != nil && *d.Spec.Replicas == 0,
-				Login: logins[name], Password: passwordOf(logins[name], containerOf(d, containers[name])),
+				Login: logins[name], Given: given, Launcher: launcher, Claim: claimOf(d),
 			})
 		}
 	}
@@ -92,15 +99,35 @@ func containerOf(d *appsv1.Deployment, containers []string) corev1.Container {
 	return corev1.Container{}
 }
 
-// passwordOf finds the password of a node's own login in the variable by which virtual machines
-// get it.
-func passwordOf(login *contract.Login, c corev1.Container) string {
-	if login == nil || !login.Password {
-		return ""
-	}
+// givenLogin finds the login that a container gets for its device, and reports whether its
+// arguments have it.
+func givenLogin(c corev1.Container) (login lab.Credentials, launcher bool) {
 	for _, e := range c.Env {
-		if e.Name == "PASSWORD" {
-			return e.Value
+		switch e.Name {
+		case "USERNAME":
+			login.Username = e.Value
+		case "PASSWORD":
+			login.Password = e.Value
+		}
+	}
+	words := slices.Concat(c.Command, c.Args)
+	for i, word := range words[:max(len(words)-1, 0)] {
+		switch word {
+		case "--username":
+			login.Username, launcher = words[i+1], true
+		case "--password":
+			login.Password = words[i+1]
+		}
+	}
+	return login, launcher
+}
+
+// claimOf returns the claim of a Deployment's own Pod. A claim that several Pods share is the
+// user's.
+func claimOf(d *appsv1.Deployment) string {
+	for _, v := range d.Spec.Template.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil && v.Name != contract.SharedVolume {
+			return v.PersistentVolumeClaim.ClaimName
 		}
 	}
 	return ""

@@ -35,7 +35,9 @@ var CodeReads = diag.Declare("reads-outside", diag.Explanation{
 // methods may be called side by side; names of files are absolute and clean.
 type Reach struct {
 	// dir is the folder that the topology's own files are in, "" for none.
-	dir     string
+	dir string
+	// own is dir as the topology's files are named.
+	own     string
 	fetched bool
 	root    *os.Root // dir, for a fetched topology
 
@@ -43,15 +45,16 @@ type Reach struct {
 	given   map[string]bool // by the user, on the command line
 	outside map[string]bool
 	env     map[string]bool
+	read    map[string]bool // below own
 }
 
 // Local is the reach of a topology in a folder on disk.
-func Local(dir string) *Reach { return newReach(resolved(dir), false) }
+func Local(dir string) *Reach { return newReach(resolved(dir), dir, false) }
 
 // Fetched is the reach of a topology that was fetched with the files in dir, or, for "",
 // without any.
 func Fetched(dir string) (*Reach, error) {
-	r := newReach(dir, true)
+	r := newReach(dir, dir, true)
 	if dir == "" {
 		return r, nil
 	}
@@ -60,8 +63,8 @@ func Fetched(dir string) (*Reach, error) {
 	return r, err
 }
 
-func newReach(dir string, fetched bool) *Reach {
-	return &Reach{dir: dir, fetched: fetched, given: map[string]bool{}, outside: map[string]bool{}, env: map[string]bool{}}
+func newReach(dir, own string, fetched bool) *Reach {
+	return &Reach{dir: dir, own: own, fetched: fetched, given: map[string]bool{}, outside: map[string]bool{}, env: map[string]bool{}, read: map[string]bool{}}
 }
 
 // Trust returns the reach that the user's word gives to a fetched topology: that of one
@@ -110,9 +113,13 @@ func (r *Reach) Readlink(name string) (string, error) {
 
 // ReadDir is os.ReadDir for a folder of the topology.
 func (r *Reach) ReadDir(name string) ([]fs.DirEntry, error) {
-	return through(r, name, os.ReadDir, func(root *os.Root, name string) ([]fs.DirEntry, error) {
+	entries, err := through(r, name, os.ReadDir, func(root *os.Root, name string) ([]fs.DirEntry, error) {
 		return fs.ReadDir(root.FS(), filepath.ToSlash(name))
 	})
+	if err == nil {
+		r.record(name)
+	}
+	return entries, err
 }
 
 // Open opens a file of the topology.
@@ -120,8 +127,53 @@ func (r *Reach) Open(name string) (*os.File, error) {
 	f, err := through(r, name, os.Open, (*os.Root).Open)
 	if err == nil {
 		r.note(name)
+		r.record(name)
 	}
 	return f, err
+}
+
+// record remembers a file or a folder of the topology that was read.
+func (r *Reach) record(name string) {
+	if r == nil || r.own == "" {
+		return
+	}
+	if rel, err := filepath.Rel(r.own, name); err == nil && filepath.IsLocal(rel) {
+		r.mu.Lock()
+		r.read[filepath.ToSlash(rel)] = true
+		r.mu.Unlock()
+	}
+}
+
+// Folder returns the folder whose files Read names.
+func (r *Reach) Folder() string {
+	if r == nil {
+		return ""
+	}
+	return r.own
+}
+
+// Read returns the files and folders that were read in the topology's folder or, if it was
+// fetched, in what was fetched: their names there, sorted, with slashes.
+func (r *Reach) Read() []string {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.read))
+}
+
+// Outside returns the files that were read outside the folder of a topology on disk, sorted.
+func (r *Reach) Outside() []string {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.outside)), func(name string) bool {
+		rel, err := filepath.Rel(r.own, name)
+		return err == nil && filepath.IsLocal(rel)
+	})
 }
 
 // ReadFile returns what a file of the topology holds. More than limit bytes are an error.

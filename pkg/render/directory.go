@@ -105,6 +105,9 @@ func (b *labBuilder) allocations() []*corev1.ConfigMap {
 			panic(err) // maps of strings
 		}
 		out[i] = b.labConfigMap(contract.AllocationsName(i), contract.ComponentLab, map[string]string{contract.AllocationsKey(i): string(data) + "\n"})
+		if i == 0 && b.index.opts.Owner != "" { // destroy --keep-data leaves it
+			out[i].Annotations[contract.AnnotationOwner] = b.index.opts.Owner
+		}
 	}
 	return out
 }

@@ -36,6 +36,8 @@ const (
 	Events   = "events"
 	Shim     = "shim" // docker's exec, logs, cp, ps and inspect
 	Save     = "save"
+	Reset    = "reset"
+	Snapshot = "snapshot"
 	Link     = "link"
 	Capture  = "capture"
 	Test     = "test"
@@ -50,7 +52,7 @@ const (
 )
 
 // Commands are all commands that need rights, in the order of the documentation.
-var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Link, Test, Run, Capture, SSH, Console, Logs, Restart, Extend, Support, Destroy}
+var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Reset, Snapshot, Link, Test, Run, Capture, SSH, Console, Logs, Restart, Extend, Support, Destroy}
 
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
@@ -113,7 +115,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Deploy, pods, "", "list", "watch")
 	add(Deploy, deployments, "", "list", "watch")
 	add(Redeploy, pods, "", "deletecollection")
-	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Link, Test, Run, Capture, SSH, Console, Logs, Restart, Extend, Support} { // they find the lab and its nodes
+	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Reset, Snapshot, Link, Test, Run, Capture, SSH, Console, Logs, Restart, Extend, Support} { // they find the lab and its nodes
 		add(command, configMaps, "", "list")
 		add(command, deployments, "", "list")
 		add(command, pods, "", "list")
@@ -133,9 +135,13 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Shim, pods, "", "get")
 	add(Shim, pods, "exec", "create")
 	add(Shim, pods, "log", "get")
-	add(Save, configMaps, "", "get")
-	add(Save, pods, "", "get")
-	add(Save, pods, "exec", "create")
+	for _, command := range []string{Save, Reset, Snapshot} {
+		add(command, configMaps, "", "get")
+		add(command, pods, "", "get")
+		add(command, pods, "exec", "create")
+	}
+	add(Reset, deployments, "", "get", "watch", "patch")
+	add(Reset, pods, "", "watch", "deletecollection")
 	add(Link, configMaps, "", "get", "update")
 	add(Link, pods, "status", "patch")
 	add(Capture, configMaps, "", "get")

@@ -49,12 +49,19 @@ func Run(paths Paths) error {
 	defer setUmask(setUmask(0))
 	var errs []error
 	for _, n := range m.Nodes {
-		if len(n.Entries) == 0 {
-			continue // the sidecar does not mount its folder
-		}
-		if err := layOut(filepath.Join(paths.Nodes, n.ID), paths.Files, n.Entries); err != nil {
+		dir := filepath.Join(paths.Nodes, n.ID)
+		if err := forget(dir); err != nil {
 			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
 		}
+		if len(n.Entries) == 0 {
+			continue // the sidecar may not mount its folder
+		}
+		if err := layOut(dir, paths.Files, n.Entries); err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
+		}
+	}
+	if err := forget(paths.Volumes); err != nil {
+		errs = append(errs, fmt.Errorf("the volumes: %w", err))
 	}
 	for _, v := range m.Volumes {
 		if err := makeVolume(filepath.Join(paths.Volumes, v)); err != nil {

@@ -162,6 +162,22 @@ type Save struct {
 	Target string `yaml:"target" json:"target,omitempty"`
 }
 
+// Reset is how a device goes back to its declared configuration without a restart: a command in
+// its first container.
+type Reset struct {
+	// Probe is a command that succeeds only in containers where the reset works.
+	Probe []string `yaml:"probe" json:"probe,omitempty"`
+	// Put is where the declared configuration is written first. Without it, the device has it.
+	Put string `yaml:"put" json:"put,omitempty"`
+	// Argv is the command, Input its standard input.
+	Argv  []string `yaml:"argv" json:"argv"`
+	Input string   `yaml:"input" json:"input,omitempty"`
+	// Fails is a regular expression of lines that report an error. Strict is set for commands
+	// whose only sign of a failure is output on standard error.
+	Fails  string `yaml:"fails" json:"fails,omitempty"`
+	Strict bool   `yaml:"strict" json:"strict,omitempty"`
+}
+
 // SaveSSH is a session with the device's command line: lines that are typed, each when the
 // device has prompted for it. The output of the last one is the configuration. With Exec, each
 // is a command of its own instead, for devices that run those without a terminal.

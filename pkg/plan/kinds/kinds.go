@@ -67,6 +67,9 @@ type Kind struct {
 	Persist []string `yaml:"persist" json:"persist,omitempty"`
 	// Save is how the running configuration is saved, nil if it cannot be.
 	Save *Save `yaml:"save" json:"save,omitempty"`
+	// Reset is how the device goes back to its declared configuration without a restart, nil
+	// if it cannot.
+	Reset *Reset `yaml:"reset" json:"reset,omitempty"`
 	// Ping is the command by which c9s test pings from a node whose data plane is not the
 	// network namespace of its container. Its words are templates that see .Address, .IPv6,
 	// .Device, .Size and .Payload; a word that comes out empty is left out. Exit code 1

@@ -120,6 +120,7 @@ func (k *Kind) section(b *strings.Builder) {
 	item("stops with", k.StopSignal)
 	item("keeps what is saved in", codes(k.Persist))
 	item("`c9s save`", k.saveText())
+	item("`c9s reset`", k.resetText())
 	item("`c9s test` reads neighbours of", strings.Join(slices.Sorted(maps.Keys(k.Neighbours)), ", "))
 	for _, m := range k.Missing {
 		item("**not supported**", m)
@@ -153,6 +154,21 @@ func (k *Kind) saveText() string {
 	text := strings.Join(parts, ", then ")
 	if s.Without != "" {
 		text += "; not if " + s.Without
+	}
+	return text
+}
+
+func (k *Kind) resetText() string {
+	r := k.Reset
+	if r == nil {
+		return ""
+	}
+	text := code(strings.Join(strings.Fields(strings.Join(append(slices.Clone(r.Argv), r.Input), " ")), " "))
+	if r.Put != "" {
+		text = "writes the declared configuration to " + code(r.Put) + ", then runs " + text
+	}
+	if len(r.Probe) > 0 {
+		text += ", if this succeeds: " + code(strings.Join(r.Probe, " "))
 	}
 	return text
 }

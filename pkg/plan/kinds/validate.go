@@ -96,6 +96,17 @@ func (l *loader) validate(s *source, k *Kind, c *Catalogue) {
 			wrong("save", "%q is not the extension of a file", s.Extension)
 		}
 	}
+	if r := k.Reset; r != nil {
+		if len(r.Argv) == 0 {
+			wrong("reset", "it needs argv")
+		}
+		if r.Put != "" && !path.IsAbs(r.Put) {
+			wrong("reset", "put needs an absolute path")
+		}
+		if _, err := regexp.Compile(r.Fails); err != nil {
+			wrong("reset", "%v", err)
+		}
+	}
 	for protocol, n := range k.Neighbours {
 		_, readErr := texttemplate.New("").Parse(n.Read)
 		_, upErr := regexp.Compile(n.Up)

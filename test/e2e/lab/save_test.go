@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // saved is a row of c9s save -o json.
@@ -44,7 +47,8 @@ topology:
 		"daemons":   "zebra=yes\nmgmtd=yes\nvtysh_enable=yes\n",
 		"F1.conf":   "hostname F1\n",
 		"seed.conf": "host-name {{ .ShortName }};\n",
-		"cli":       "#!/bin/sh\n[ -e /tmp/dies ] && echo half && kill -9 $$\n[ \"$1\" = 'show configuration' ] && cat /config/juniper.conf\n",
+		"cli": "#!/bin/sh\n[ -e /tmp/dies ] && echo half && kill -9 $$\n[ -e /tmp/slow ] && echo half && touch /tmp/began && sleep 60\n" +
+			"[ \"$1\" = 'show configuration' ] && cat /config/juniper.conf\n",
 	})
 	dir := filepath.Dir(l.topo)
 	if err := os.Chmod(filepath.Join(dir, "cli"), 0o755); err != nil {
@@ -93,6 +97,8 @@ topology:
 		t.Errorf("after a failed save, %s: %q, %v", config, text, err)
 	}
 
+	l.killedInSave(t, dir, config, edited)
+
 	l.destroyed(t)
 	if out := l.deploy(t, "--saved"); !strings.Contains(out, "saved configurations are used: configs/F1.conf, configs/R1.conf") {
 		t.Errorf("deploy --saved does not name the files:\n%s", out)
@@ -101,6 +107,57 @@ topology:
 		t.Errorf("R1 starts with %q, %v", out, err)
 	}
 	l.eventually(t, "F1", "10.9.9.9/32", "ip", "-4", "addr", "show", "lo")
+}
+
+// killedInSave kills a Pod in the middle of a save: what was saved before stays, and no part of the
+// new configuration is left anywhere.
+func (l *lab) killedInSave(t *testing.T, dir, config, want string) {
+	t.Helper()
+	if out, err := l.in(t.Context(), "R1", "sh", "-c", "rm /tmp/dies; touch /tmp/slow"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	before := files(t, dir)
+	type result struct {
+		out string
+		err error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		out, err := l.try(t.Context(), "save", "R1", "--topo", l.topo, "-n", l.ns)
+		ended <- result{out, err}
+	}()
+	l.eventually(t, "R1", "/tmp/began", "ls", "/tmp/began")
+	old := l.pod(t, "r1")
+	if err := l.Typed.CoreV1().Pods(l.ns).Delete(t.Context(), old.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-ended; r.err == nil || !strings.Contains(r.out, "failed") {
+		t.Errorf("a save whose Pod was killed ends with %v:\n%s", r.err, r.out)
+	}
+	if text, err := os.ReadFile(config); err != nil || string(text) != want {
+		t.Errorf("after the Pod was killed, %s: %q, %v", config, text, err)
+	}
+	if after := files(t, dir); !slices.Equal(after, before) {
+		t.Errorf("files after the Pod was killed: %v, want %v", after, before)
+	}
+	l.replaced(t, old)
+	l.ready(t)
+}
+
+// files lists the files of a folder, but for Git's.
+func files(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && entry.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		out = append(out, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // committed checks that --git commits what has changed, and that alone.

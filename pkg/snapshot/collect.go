@@ -1,0 +1,132 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/c9s-lab/c9s/pkg/topology"
+)
+
+// Collect fills in the topology and all that it reads in its folder. The topology must have been
+// compiled, and extra are further files or folders of the folder. What is not in the folder, and
+// symbolic links, are only named in Missing.
+func (s *Snapshot) Collect(src *topology.Source, extra ...string) error {
+	switch {
+	case len(src.Parts) > 0:
+		return fmt.Errorf("%s is written as documents: use 'c9s convert' to make it a topology file", src.Name)
+	case src.Dir == "" || src.Reach.Limited() || src.Reach.Folder() != src.Dir:
+		return fmt.Errorf("%s is not a topology file on this machine: clone or download it first", src.Name)
+	}
+	s.Topology = src.Base
+	s.Missing = src.Reach.Outside()
+	c := &collector{dir: src.Dir, budget: newBudget()}
+	if err := c.add(File{Name: src.Base, Mode: 0o644, Data: src.Data}); err != nil {
+		return err
+	}
+	for _, name := range src.Reach.Read() {
+		if err := c.read(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range extra {
+		if err := c.tree(name); err != nil {
+			return err
+		}
+	}
+	s.Files = c.files
+	s.Missing = append(s.Missing, c.links...)
+	return nil
+}
+
+// collector reads files of a folder.
+type collector struct {
+	dir    string
+	budget *budget
+	files  []File
+	links  []string
+}
+
+func (c *collector) add(f File) error {
+	if c.budget.seen[f.Name] {
+		return nil
+	}
+	if err := c.budget.take(f.Name, int64(len(f.Data))); err != nil {
+		return err
+	}
+	c.files = append(c.files, f)
+	return nil
+}
+
+// read adds one file or folder, without what is in the folder.
+func (c *collector) read(name string) error {
+	if name == "." || c.budget.seen[name] {
+		return nil
+	}
+	full := filepath.Join(c.dir, filepath.FromSlash(name))
+	info, err := os.Stat(full)
+	if err != nil {
+		return err
+	}
+	f := File{Name: name, Mode: info.Mode() & fs.ModePerm, Dir: info.IsDir()}
+	switch {
+	case f.Dir:
+		return errors.Join(c.noteLinks(name), c.add(f))
+	case !info.Mode().IsRegular():
+		c.links = append(c.links, name)
+		return nil
+	}
+	if f.Data, err = readAtMost(full, maxBytes); err != nil {
+		return err
+	}
+	return c.add(f)
+}
+
+// noteLinks notes the symbolic links in a folder: they stay links in a container.
+func (c *collector) noteLinks(name string) error {
+	entries, err := os.ReadDir(filepath.Join(c.dir, filepath.FromSlash(name)))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if link := path.Join(name, e.Name()); e.Type()&fs.ModeSymlink != 0 && !slices.Contains(c.links, link) {
+			c.links = append(c.links, link)
+		}
+	}
+	return nil
+}
+
+// tree adds a file, or a folder with all that is in it.
+func (c *collector) tree(name string) error {
+	return filepath.WalkDir(filepath.Join(c.dir, filepath.FromSlash(name)), func(full string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(c.dir, full)
+		if err != nil {
+			return err
+		}
+		if entry.Type()&fs.ModeSymlink != 0 {
+			return nil // its folder notes it
+		}
+		return c.read(filepath.ToSlash(rel))
+	})
+}
+
+func readAtMost(name string, limit int64) ([]byte, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s has more than %d MiB", name, limit>>20)
+	}
+	return data, err
+}
