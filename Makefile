@@ -41,7 +41,7 @@ plain: ## Build bin/c9s without the hooks, in any case
 	$(GO) run ./internal/licenses/cmd -o bin/LICENSES ./cmd/c9s
 
 .PHONY: demo
-demo: demo-render ## Render the demo lab, then run it: here in a cluster of its own, or with CLUSTER=current in yours
+demo: demo-render ## Render the demo lab, then run it: here in a cluster of its own, or with CLUSTER=kind, k3s or current in that
 	@$(MAKE) --no-print-directory plain
 	@PATH="$(CURDIR)/bin:$$PATH" MAKE="$(MAKE)" sh testdata/demo/run.sh $(or $(CLUSTER),here) $(IMAGE)
 
