@@ -18,6 +18,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -126,7 +127,7 @@ func run(ctx context.Context, args []string) error {
 	case "wire":
 		return runWire(ctx)
 	case "podnet":
-		return runPodnet(ctx)
+		return runPodnet(ctx, args)
 	case "dial":
 		if len(args) > 0 {
 			return errUsage
@@ -176,6 +177,7 @@ func runWire(ctx context.Context) error {
 	err = hold.Supervise(ctx, hold.Options{
 		PodIPs: config.PodIPs, StateDir: contract.StateDir, Dir: podnet.StateFolder(contract.StateDir),
 		LayOut:  layOut,
+		Near:    contract.NearDir,
 		Command: []string{"/proc/self/exe", "podnet"},
 	})
 	switch {
@@ -212,13 +214,16 @@ func runForget(args []string) error {
 	return prepare.Forget(prepare.Paths{}, flags.Args(), *volumes, *undo)
 }
 
-func runPodnet(ctx context.Context) error {
+func runPodnet(ctx context.Context, args []string) error {
 	config, err := podnet.FromEnv()
 	if err != nil {
 		return err
 	}
 	if config.Device, err = hold.Device(); err != nil {
 		return err
+	}
+	if slices.Contains(args, hold.NearFlag) {
+		config.Near = hold.Near()
 	}
 	config.Version = Version
 	return podnet.Run(ctx, config)

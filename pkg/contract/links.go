@@ -123,7 +123,7 @@ type Wire struct {
 	PeerPod       string `json:"peerPod"`
 	PeerNode      string `json:"peerNode"`
 	PeerInterface string `json:"peerInterface"`
-	// Datapath is auto, udp or vxlan.
+	// Datapath is auto, udp, vxlan or local.
 	Datapath string `json:"datapath"`
 	// Impairment of the frames that this end sends; nil for none.
 	Impairment *Impairment `json:"impairment,omitempty"`

@@ -12,7 +12,14 @@ const (
 	// HostProc is the worker's /proc. It is mounted only if a link needs the
 	// worker's network namespace (HostProc + "/1/ns/net").
 	HostProc = "/host/proc"
+	// NearDir is the worker's folder NearFolder, where sidecars on one worker find each
+	// other. The sidecar's first process unmounts it: nothing else in the container, and no
+	// device, can open it by a path.
+	NearDir = "/host/c9s"
 )
+
+// NearFolder is a folder of the worker, in memory, with a folder for each lab.
+const NearFolder = "/run/c9s"
 
 // Paths in the wire container, and in the prepare container of a Pod that has no wire.
 const (

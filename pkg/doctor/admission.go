@@ -83,3 +83,16 @@ func checkAdmission(f Facts, _ Needs) []Check {
 	}
 	return []Check{c}
 }
+
+// checkNear reports that Pods may not mount the worker's folder by which links within a
+// worker are joined in its kernel.
+func checkNear(f Facts, n Needs) []Check {
+	if f.Admission.Near == nil {
+		return nil
+	}
+	return []Check{{
+		Name: "folder of the worker", Result: n.needed(n.Lab != ""),
+		Found:  fmt.Sprintf("Pods that mount %s are rejected: %v", contract.NearFolder, f.Admission.Near),
+		Remedy: "set wires: {local: false} in c9s.yaml: links within a worker then use udp or vxlan; or ask the owner of that policy for an exception",
+	}}
+}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,7 +91,16 @@ func (c Collector) admission(ctx context.Context, fresh bool, n Needs) Admission
 	if fresh {
 		a.Namespace = c.Fallback
 	}
-	got, err := c.Client.CoreV1().Pods(a.Namespace).Create(ctx, dryPod(n), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	try := func(pod *corev1.Pod) (*corev1.Pod, error) {
+		return c.Client.CoreV1().Pods(a.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	}
+	pod := dryPod(n)
+	got, err := try(pod)
+	if without := withoutNear(pod); err != nil && without != nil {
+		if admitted, errWithout := try(without); errWithout == nil {
+			got, err, a.Near = admitted, nil, err
+		}
+	}
 	if a.Err = err; err == nil {
 		a.at = got.CreationTimestamp.Time
 		for _, s := range got.Spec.InitContainers {
@@ -138,6 +148,16 @@ func dryPod(n Needs) *corev1.Pod {
 		}
 	}
 	return pod
+}
+
+// withoutNear is the Pod without the worker's folder of local wires, nil if it has none.
+func withoutNear(pod *corev1.Pod) *corev1.Pod {
+	out := pod.DeepCopy()
+	out.Spec.Volumes = slices.DeleteFunc(out.Spec.Volumes, func(v corev1.Volume) bool { return v.HostPath != nil && v.HostPath.Path == contract.NearFolder })
+	if len(out.Spec.Volumes) == len(pod.Spec.Volumes) {
+		return nil
+	}
+	return out
 }
 
 // page is how many objects are read at a time.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,45 @@ func clusterObjects() []runtime.Object {
 			Endpoints:  []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
 		},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}},
+	}
+}
+
+// A policy that forbids the worker's folder is not one that forbids the Pod.
+func TestCollectNear(t *testing.T) {
+	for name, n := range map[string]Needs{"any lab": Any(), "one lab": func() Needs {
+		n := Any()
+		n.Lab = "demo"
+		return n
+	}()} {
+		t.Run(name, func(t *testing.T) {
+			client := fakeCluster(t, nil, nil, clusterObjects()...)
+			client.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				for _, v := range a.(clienttesting.CreateAction).GetObject().(*corev1.Pod).Spec.Volumes {
+					if v.HostPath != nil {
+						return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("HostPath volumes are forbidden"))
+					}
+				}
+				return false, nil, nil
+			})
+			f, err := Collector{Client: client, Namespace: "demo", Fallback: "default"}.Collect(t.Context(), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Admission.Err != nil || f.Admission.Near == nil || !f.Admission.Sidecars {
+				t.Errorf("admission %+v", f.Admission)
+			}
+			want := Warning
+			if n.Lab != "" {
+				want = Problem
+			}
+			checks := checkNear(f, n)
+			if len(checks) != 1 || checks[0].Result != want || !strings.Contains(checks[0].Found, "/run/c9s") || !strings.Contains(checks[0].Remedy, "wires: {local: false}") {
+				t.Errorf("checks %+v", checks)
+			}
+			if c := checkAdmission(f, n); c[0].Result != OK {
+				t.Errorf("privileged Pods: %+v", c)
+			}
+		})
 	}
 }
 

@@ -54,7 +54,7 @@ func count(checks []Check, result Result) int {
 // checks are all of them, in the order of the report: what stops everything comes
 // first. Each may find several things or nothing.
 var checks = []func(Facts, Needs) []Check{
-	checkVersion, checkNamespace, checkAdmission, checkRights,
+	checkVersion, checkNamespace, checkAdmission, checkNear, checkRights,
 	checkWorkers, checkClocks, checkRuntimes, checkDevices, checkCapacity,
 	checkStorage, checkLoadBalancer, checkDNS,
 	checkProbes, checkKernel, checkMTU, checkPolicies,

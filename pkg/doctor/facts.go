@@ -68,6 +68,9 @@ type Admission struct {
 	// long as that does not exist.
 	Namespace string
 	Err       error
+	// Near is why the Pod was rejected with the worker's folder of local wires, where it is
+	// admitted without.
+	Near error
 	// Sidecars reports whether the Pod still had its sidecar's restartPolicy: an API
 	// server that does not know it drops it.
 	Sidecars bool

@@ -31,6 +31,7 @@ var features = []feature{
 	{probe.Bridge, false, "nodes of the kinds bridge and ovs-bridge do not start", "bridge"},
 	{probe.Macvlan, false, "macvlan links do not work", "macvlan"},
 	{probe.Redirect, false, "links use only udp, and stitched VXLANs do not work", "cls_u32 act_mirred sch_ingress"},
+	{probe.PeerRedirect, false, "links within a worker are not joined in its kernel (Linux 5.10)", "cls_bpf sch_ingress"},
 	{probe.Flower, false, "virtual machines have no links", "cls_flower act_mirred sch_ingress"},
 	{probe.VnetHeader, false, "links are slower", ""},
 	{probe.Segment, false, "links are slower", ""},

@@ -59,6 +59,7 @@ func Any() Needs {
 					{Key: "type", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"virtual-kubelet"}},
 				}}},
 			}}},
+			Volumes: []corev1.Volume{{Name: "near", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: contract.NearFolder, Type: new(corev1.HostPathDirectoryOrCreate)}}}},
 		}}},
 		Kinds: []string{"ConfigMap", "Deployment", "NetworkPolicy", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount"},
 	}
@@ -132,6 +133,8 @@ func (n *Needs) links(cm *corev1.ConfigMap) {
 			add(probe.Bridge, i.Node)
 		case i.Wire != nil && i.Wire.Datapath == "vxlan":
 			add(probe.Redirect, i.Node)
+		case i.Wire != nil && i.Wire.Datapath == "local":
+			add(probe.PeerRedirect, i.Node)
 		}
 		if i.Bridge != "" {
 			add(probe.Bridge, i.Node)

@@ -42,6 +42,11 @@ type Lab struct {
 	SharedClaim string `json:"sharedClaim,omitempty"`
 	// EncryptWires seals what passes between Pods.
 	EncryptWires bool `json:"encryptWires,omitempty"`
+	// NoLocalWires keeps the Pods out of the worker's folder, without which wires between
+	// Pods of one worker take the way of others.
+	NoLocalWires bool `json:"noLocalWires,omitempty"`
+	// Pack has the Pods prefer workers with other Pods of the lab.
+	Pack bool `json:"pack,omitempty"`
 	// Pods are the groups of nodes that share one Pod, sorted by name. Every
 	// node is in exactly one; most are alone.
 	Pods []Pod `json:"pods"`

@@ -50,7 +50,7 @@ type Link struct {
 	// MacvlanMode is bridge, vepa, private, passthru or source.
 	MacvlanMode string `json:"macvlanMode,omitempty"`
 	VXLAN       *VXLAN `json:"vxlan,omitempty"`
-	// Datapath is what the policy asks for: "" (auto), auto, udp or vxlan.
+	// Datapath is what the policy asks for: "" (auto), auto, udp, vxlan or local.
 	Datapath string `json:"datapath,omitempty"`
 	// Impairment as the policy file sets it, from end 0 to end 1 and back.
 	Impairment *LinkImpairment `json:"impairment,omitempty"`

@@ -17,7 +17,7 @@ type LinkRule struct {
 	Peer      string `json:"peer,omitempty"`
 	// MTU is the MTU of the node's interface in bytes, in place of the link's.
 	MTU int `json:"mtu,omitempty"`
-	// Datapath is auto, udp or vxlan, for both directions.
+	// Datapath is auto, udp, vxlan or local, for both directions.
 	Datapath string `json:"datapath,omitempty"`
 	// Impair is what happens to frames on their way to the far end.
 	Impair *Impair `json:"impair,omitempty"`

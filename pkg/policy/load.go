@@ -51,8 +51,8 @@ func (r *reader) run(load func(*reader) *Policy) (*Policy, []diag.Diagnostic) {
 type reader struct {
 	strictyaml.Decoder
 	env *cel.Env
-	// encrypt is wires.encrypt of the file.
-	encrypt bool
+	// encrypt is wires.encrypt of the file; noLocal is set if wires.local is false.
+	encrypt, noLocal bool
 }
 
 func (r *reader) errorf(n *yaml.Node, hint, format string, args ...any) {
@@ -79,7 +79,7 @@ func (r *reader) tree(root *yaml.Node) *Policy {
 		return nil
 	}
 	r.env = env
-	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "saved", "shared-claim", "wires", "profiles")
+	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "placement", "saved", "shared-claim", "wires", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
@@ -102,13 +102,20 @@ func (r *reader) tree(root *yaml.Node) *Policy {
 		}
 		p.suffixed = names == mgmtNamesSuffix
 	}
+	var placement string
+	if n := top["placement"]; n != nil && r.decode(n, "placement", &placement) {
+		if placement != placementSpread && placement != placementPack {
+			r.errorf(n, "use "+placementSpread+" or "+placementPack, "placement is %q", placement)
+		}
+		p.packed = placement == placementPack
+	}
 	if n := top["saved"]; n != nil {
 		r.decode(n, "saved", &p.saved)
 	}
 	if n := top["shared-claim"]; n != nil && r.decode(n, "shared-claim", &p.sharedClaim) && len(validation.IsDNS1123Subdomain(p.sharedClaim)) > 0 {
 		r.errorf(n, "write the name of a PersistentVolumeClaim", "shared-claim %q is not a name of Kubernetes", p.sharedClaim)
 	}
-	r.encrypt = p.wires.Encrypt
+	r.encrypt, r.noLocal = p.wires.Encrypt, p.wires.Local != nil && !*p.wires.Local
 	profiles := map[string]int{}
 	if list := top["profiles"]; list != nil {
 		if list.Kind != yaml.SequenceNode {
@@ -377,14 +384,17 @@ func (r *reader) links(n *yaml.Node, p *profile) {
 				r.errorf(item, "use * and ? and [a-z]", "pattern %q is malformed", pattern)
 			}
 		}
-		if !slices.Contains([]string{"", "auto", "udp", "vxlan"}, rule.Datapath) {
-			r.errorf(item, "use auto, udp or vxlan", "unknown datapath %q", rule.Datapath)
+		if !slices.Contains([]string{"", "auto", "udp", "vxlan", "local"}, rule.Datapath) {
+			r.errorf(item, "use auto, udp, vxlan or local", "unknown datapath %q", rule.Datapath)
 		}
 		if rule.MTU != 0 && (rule.MTU < 68 || rule.MTU > 65535) {
 			r.errorf(item, "write bytes, from 68 to 65535", "mtu %d is not possible", rule.MTU)
 		}
-		if rule.Datapath == "vxlan" && r.encrypt {
-			r.errorf(item, "remove the datapath, or wires.encrypt", "datapath vxlan cannot be encrypted")
+		if (rule.Datapath == "vxlan" || rule.Datapath == "local") && r.encrypt {
+			r.errorf(item, "remove the datapath, or wires.encrypt", "datapath %s cannot be encrypted", rule.Datapath)
+		}
+		if rule.Datapath == "local" && r.noLocal {
+			r.errorf(item, "remove the datapath, or wires.local", "datapath local is not there with wires.local: false")
 		}
 		if rule.Impair != nil {
 			impairment, err := rule.Impair.Compile()

@@ -26,6 +26,12 @@ const (
 	mgmtNamesSuffix = "suffix"
 )
 
+// The values of placement.
+const (
+	placementSpread = "spread"
+	placementPack   = "pack"
+)
+
 // Policy is a compiled policy file: its profiles by priority, then name.
 type Policy struct {
 	profiles    []*profile
@@ -36,6 +42,8 @@ type Policy struct {
 	saved bool
 	// suffixed reports whether management names are NODE.mgmt.
 	suffixed bool
+	// packed reports whether the Pods of the lab prefer to share workers.
+	packed bool
 }
 
 // profile is one compiled profile.
@@ -81,9 +89,12 @@ type File struct {
 	Saved bool `json:"saved,omitempty"`
 	// SharedClaim is a PersistentVolumeClaim of the namespace that several Pods can mount
 	// (ReadWriteMany). It holds the named volumes that several Pods have.
-	SharedClaim string    `json:"shared-claim,omitempty"`
-	Wires       *Wires    `json:"wires,omitempty"`
-	Profiles    []Profile `json:"profiles"`
+	SharedClaim string `json:"shared-claim,omitempty"`
+	// Placement is "spread" (the default) for Pods on as many workers as there are, or "pack"
+	// for few workers, where wires stay within a worker.
+	Placement string    `json:"placement,omitempty"`
+	Wires     *Wires    `json:"wires,omitempty"`
+	Profiles  []Profile `json:"profiles"`
 }
 
 // Wires is what all wires of the lab have in common.
@@ -91,6 +102,9 @@ type Wires struct {
 	// Encrypt seals every frame between Pods (AES-256-GCM, with the lab's wire
 	// key). Such wires are udp ones.
 	Encrypt bool `json:"encrypt,omitempty"`
+	// Local joins Pods of one worker in its kernel (default true). It needs a folder of the
+	// worker.
+	Local *bool `json:"local,omitempty"`
 }
 
 // Saved reports whether nodes start with their saved configurations.
@@ -101,7 +115,8 @@ func (p *Policy) Saved() bool { return p.saved }
 // profile that matches no node is a warning.
 func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
 	l.EncryptWires, l.Image, l.SuffixMgmtNames = p.wires.Encrypt, p.image, p.suffixed
-	l.SharedClaim = p.sharedClaim
+	l.SharedClaim, l.Pack = p.sharedClaim, p.packed
+	l.NoLocalWires = p.wires.Local != nil && !*p.wires.Local
 	for _, prof := range p.profiles {
 		prof.used = 0
 	}

@@ -238,6 +238,8 @@ func TestInvalidPolicies(t *testing.T) {
 		head + "- {name: a, links: [{mtu: 60}]}\n":                                                                           "c9s.yaml:4:21: error: mtu 60 is not possible [policy-invalid]",
 		head + "- {name: a, links: [{datapath: fast}]}\n":                                                                    "c9s.yaml:4:21: error: unknown datapath \"fast\" [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: true}\nprofiles:\n- {name: a, links: [{datapath: vxlan}]}\n": "c9s.yaml:5:21: error: datapath vxlan cannot be encrypted [policy-invalid]",
+		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {local: false}\nprofiles:\n- {name: a, links: [{datapath: local}]}\n":  "c9s.yaml:5:21: error: datapath local is not there with wires.local: false [policy-invalid]",
+		"apiVersion: c9s.dev/v1\nkind: Policy\nplacement: tight\n":                                                           "c9s.yaml:3:12: error: placement is \"tight\" [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nshared-claim: My Files\n":                                                     "c9s.yaml:3:15: error: shared-claim \"My Files\" is not a name of Kubernetes [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nmgmt-names: no\n":                                                             "c9s.yaml:3:13: error: mgmt-names is \"no\" [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: maybe}\n":                                                    "c9s.yaml:3:18: error: encrypt must be true or false, not the text \"maybe\" [policy-invalid]",

@@ -16,8 +16,9 @@ func Schema() ([]byte, error) {
 		Enums: map[string][]string{
 			"Expose.type":         {"ClusterIP", "LoadBalancer", "NodePort", "Headless", "None"},
 			"Set.imagePullPolicy": {"Always", "IfNotPresent", "Never"},
-			"LinkRule.datapath":   {"auto", "udp", "vxlan"},
+			"LinkRule.datapath":   {"auto", "udp", "vxlan", "local"},
 			"File.mgmt-names":     {mgmtNamesPlain, mgmtNamesSuffix},
+			"File.placement":      {placementSpread, placementPack},
 		},
 		Types: map[reflect.Type]map[string]any{reflect.TypeFor[resource.Quantity](): either, reflect.TypeFor[intstr.IntOrString](): either},
 	}

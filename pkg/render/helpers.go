@@ -87,6 +87,9 @@ func (b *deploymentBuilder) wireContainer() corev1.Container {
 	if b.pod.needsHostProc(b.index.lab) {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeHostProc, MountPath: contract.HostProc})
 	}
+	if !b.index.lab.NoLocalWires {
+		mounts = append(mounts, corev1.VolumeMount{Name: volumeNear, MountPath: contract.NearDir})
+	}
 	resources := smallRequests("5m", "16Mi")
 	// Far above what it takes: a container that goes over its limit ends as a whole.
 	resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")}

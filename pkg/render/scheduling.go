@@ -12,7 +12,7 @@ import (
 )
 
 // schedule says where the Pod may run: what the policies of its nodes demand, all
-// at once, on real Linux workers, spread over them.
+// at once, on real Linux workers, spread over them or packed.
 func (b *deploymentBuilder) schedule(spec *corev1.PodSpec) {
 	spec.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}
 	var affinity *corev1.Affinity
@@ -45,12 +45,33 @@ func (b *deploymentBuilder) schedule(spec *corev1.PodSpec) {
 	}
 	spec.Tolerations = append(spec.Tolerations, leaveLostWorkers(spec.Tolerations)...)
 	spec.Affinity = b.affinity(affinity)
+	if b.index.lab.Pack {
+		spec.Affinity.PodAffinity = b.packed(spec.Affinity.PodAffinity)
+		return
+	}
 	spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 		MaxSkew:           1,
 		TopologyKey:       corev1.LabelHostname,
 		WhenUnsatisfiable: corev1.ScheduleAnyway,
 		LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{contract.LabelLab: b.index.labLabel}},
 	}}
+}
+
+// packed adds that the Pod prefers workers with other Pods of the lab: the more, the better.
+// The term is the same for all Pods, whatever their links, because an edit of the links must
+// not restart them.
+func (b *deploymentBuilder) packed(affinity *corev1.PodAffinity) *corev1.PodAffinity {
+	if affinity == nil {
+		affinity = &corev1.PodAffinity{}
+	}
+	affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution, corev1.WeightedPodAffinityTerm{
+		Weight: 100,
+		PodAffinityTerm: corev1.PodAffinityTerm{
+			TopologyKey:   corev1.LabelHostname,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{contract.LabelLab: b.index.labLabel}},
+		},
+	})
+	return affinity
 }
 
 // lostWorkerSeconds is how long a Pod stays with a worker that is not heard of.

@@ -22,6 +22,7 @@ const (
 	volumeWireKey   = "wire-key"
 	volumeData      = "data"
 	volumeHostProc  = "host-proc"
+	volumeNear      = "near"
 )
 
 // volumeSet collects the volumes of one Pod.
@@ -96,6 +97,9 @@ func (b *deploymentBuilder) helperVolumes() {
 	}})
 	if b.pod.needsHostProc(b.index.lab) {
 		b.volumes.add(volumeHostProc, volumeHostProc, hostPath("/proc", corev1.HostPathDirectory))
+	}
+	if !b.index.lab.NoLocalWires {
+		b.volumes.add(volumeNear, volumeNear, hostPath(contract.NearFolder, corev1.HostPathDirectoryOrCreate))
 	}
 }
 

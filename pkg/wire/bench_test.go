@@ -32,6 +32,8 @@ func subjects() []subject {
 			}
 			l := newLab(t, under, nil)
 			a, b := l.pod("a"), l.pod("b")
+			a.worker = worker(t)
+			b.worker = a.worker
 			l.wire(1, a, b, mtu, func(w *Wire) { w.Datapath = datapath })
 			x, y := a.process(encrypt), b.process(encrypt)
 			x.ready()
@@ -51,6 +53,7 @@ func subjects() []subject {
 		{"kernel VXLAN, fragments", func(t testing.TB, mtu int) (*testNS, *testNS, func()) { return kernelVXLAN(t, mtu, 1500, false) }},
 		{"udp", fabric(DatapathUDP, 1500, false)},
 		{"udp, encrypted", fabric(DatapathUDP, 1500, true)},
+		{"local", fabric(DatapathLocal, 1500, false)},
 		{"vxlan", fabric(DatapathVXLAN, 0, false)},
 		{"vxlan, fragments", fabric(DatapathVXLAN, 1500, false)},
 	}
@@ -81,7 +84,7 @@ func seconds(name string, def float64) time.Duration {
 }
 
 // BenchmarkWire measures all subjects in turn and prints a table. WIRE_ROUNDS,
-// WIRE_SECONDS (of one measurement) and WIRE_ONLY (a part of a name) change it.
+// WIRE_SECONDS (of one measurement) and WIRE_ONLY (names, with commas) change it.
 func BenchmarkWire(b *testing.B) {
 	needRoot(b)
 	rounds := 5
@@ -91,7 +94,7 @@ func BenchmarkWire(b *testing.B) {
 	got := map[string]*cell{}
 	for range rounds {
 		for _, s := range subjects() {
-			if only := os.Getenv("WIRE_ONLY"); only != "" && !strings.Contains(s.name, only) {
+			if only := os.Getenv("WIRE_ONLY"); only != "" && !slices.Contains(strings.Split(only, ","), s.name) {
 				continue
 			}
 			c := got[s.name]
@@ -132,6 +135,10 @@ func BenchmarkWire(b *testing.B) {
 			median(c.tcp9000), ratio(func(c *cell) []float64 { return c.tcp9000 }),
 			median(c.pps), ratio(func(c *cell) []float64 { return c.pps }),
 			median(c.rtt), above)
+	}
+	if v, l := got["veth"], got["local"]; v != nil && l != nil {
+		fmt.Printf("\nlocal beside veth: TCP %.2f at MTU 1500 and %.2f at 9000, packets %.2f, round trip %+.0f µs\n", median(l.tcp1500)/median(v.tcp1500),
+			median(l.tcp9000)/median(v.tcp9000), median(l.pps)/median(v.pps), median(l.rtt)-median(v.rtt))
 	}
 }
 

@@ -77,19 +77,23 @@ func New(opt Options) (*Fabric, error) {
 	if opt.VXLANPort == 0 {
 		opt.VXLANPort = contract.VXLANPort
 	}
+	if opt.Epoch == 0 {
+		opt.Epoch = uint64(time.Now().UnixNano())
+	}
 	if opt.Encrypt && len(opt.Key) == 0 {
 		return nil, errors.New("encrypting the wire needs a key")
 	}
 	if n := max(len(opt.Lab), len(opt.Pod)); n > 255 {
 		return nil, errors.New("names of a lab or a Pod have at most 255 bytes")
 	}
-	f := &Fabric{opt: opt, base: time.Now(), batches: datapath.NewPool(), datapaths: datapaths(opt), wires: map[contract.WireID]*wireEnd{}, callers: map[string]time.Duration{},
+	f := &Fabric{opt: opt, base: time.Now(), batches: datapath.NewPool(), wires: map[contract.WireID]*wireEnd{}, callers: map[string]time.Duration{},
 		kernel: make(chan struct{}, 1), ticks: make(chan struct{}, 1), resolve: make(chan struct{}, 1), changes: make(chan struct{}, 1)}
 	f.ctx, f.abort = context.WithCancel(context.Background())
 	var err error
 	if f.ns, err = currentNamespace(); err != nil {
 		return nil, err
 	}
+	f.datapaths = datapaths(opt, f.ns.fd)
 	if err := f.findDevice(); err != nil {
 		return nil, err
 	}
@@ -102,9 +106,6 @@ func New(opt Options) (*Fabric, error) {
 	}
 	if f.poll, err = datapath.NewPoller(f.stop.fd); err != nil {
 		return nil, err
-	}
-	if opt.Epoch == 0 {
-		opt.Epoch = uint64(f.base.UnixNano())
 	}
 	var caps uint32
 	if opt.Encrypt {
@@ -137,6 +138,13 @@ func poke(c chan struct{}) {
 func (f *Fabric) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, f.end)()
 	failed := make(chan error, 1)
+	for _, o := range f.datapaths {
+		if s, ok := o.Datapath.(datapath.Service); ok {
+			if err := s.Start(); err != nil {
+				f.opt.Log.Warn("a datapath cannot be used", "datapath", o.name, "error", err)
+			}
+		}
+	}
 	if err := f.udp.Start(f.poll); err != nil {
 		return err
 	}
@@ -181,6 +189,13 @@ func (f *Fabric) Close() error {
 	f.closed.Do(func() {
 		f.end()
 		f.running.Wait()
+		for _, o := range f.datapaths {
+			if s, ok := o.Datapath.(datapath.Service); ok {
+				if err := s.Close(); err != nil {
+					f.opt.Log.Debug("a datapath does not end", "datapath", o.name, "error", err)
+				}
+			}
+		}
 		f.poll.Close()
 		f.batches.Close()
 		f.udp.Close()
@@ -395,7 +410,7 @@ func (f *Fabric) tickLoop() {
 		now := f.now()
 		f.forgetCallers(now)
 		for _, w := range f.wires {
-			if !w.up && w.reason == ReasonStarting || w.reason == reasonNoWire || w.reason == reasonNoState {
+			if !w.up && w.reason == ReasonStarting || w.reason == reasonNoWire || w.reason == reasonNoState || f.retries(w, now) {
 				f.decide(w) // the time to settle may be over
 			}
 		}

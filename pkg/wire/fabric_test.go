@@ -145,9 +145,10 @@ func controlFrames() map[string][]byte {
 }
 
 func TestFramesArriveUnchanged(t *testing.T) {
-	for _, datapath := range []string{DatapathUDP, DatapathVXLAN} {
+	for _, datapath := range []string{DatapathUDP, DatapathVXLAN, DatapathLocal} {
 		t.Run(datapath, func(t *testing.T) {
-			_, a, b := two(t, 1500, 9500, false, nil, func(w *Wire) { w.Datapath = datapath })
+			near := worker(t)
+			_, a, b := two(t, 1500, 9500, false, func(o *Options) { o.Folder = int(near.Fd()) }, func(w *Wire) { w.Datapath = datapath })
 			pathKnown(t, 1500, a, b)
 			eventually(t, "datapath", func() bool { return a.status(1).Datapath == datapath })
 			tx, rx := a.dev.raw(t, "eth1"), b.dev.raw(t, "eth1")
@@ -470,7 +471,7 @@ func TestVXLANLiveSwitch(t *testing.T) {
 func TestAnotherDatapath(t *testing.T) {
 	hub := memory.NewHub()
 	_, a, b := two(t, 1600, 1500, false, func(o *Options) {
-		o.more = []offer{{"memory", 1 << 3, 1 << 4, memory.Datapath{Hub: hub}}}
+		o.more = []offer{{"memory", 1 << 5, 1 << 6, memory.Datapath{Hub: hub}}}
 	}, func(w *Wire) { w.Datapath = DatapathAuto })
 	p := a.dev.pinger(t)
 	check := func(datapath string, carried bool) {
@@ -493,7 +494,7 @@ func TestAnotherDatapath(t *testing.T) {
 		a.wires[0].Impairment = &contract.Impairment{DelayMS: 1}
 		fatal(t, a.fabric.Set(a.wires))
 		check(DatapathUDP, false)
-		if why := a.status(1).Why; why != "impaired" {
+		if why := a.status(1).Why; why != "not memory: impaired; not local: the Pod has no folder of the worker; not vxlan: impaired" {
 			t.Errorf("the reason for udp is %q", why)
 		}
 		a.wires[0].Impairment = nil

@@ -109,8 +109,8 @@ func (k *kernelWorker) reconcile() bool {
 			ok = ok && err == nil
 			f.legResult(w, l, err)
 		}
-		if !w.local() {
-			k.paths(w)
+		if !w.local() && !k.paths(w) {
+			ok = false
 		}
 	}
 	for _, d := range f.datapaths {

@@ -100,6 +100,7 @@ func (f *Fabric) onlyLinks(all []netlink.Link) {
 			}
 		}
 	}
+	f.pathsLost(func(index int) bool { return !there[index] })
 	f.mu.Unlock()
 	for _, index := range gone {
 		f.linkGone(index, false)
@@ -207,6 +208,7 @@ func (f *Fabric) linkGone(index int, devices bool) {
 	defer f.mu.Unlock()
 	if !devices {
 		f.linkNews++
+		f.pathsLost(func(i int) bool { return i == index })
 	}
 	for _, w := range f.wires {
 		for _, l := range w.legs {

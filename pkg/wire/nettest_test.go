@@ -30,9 +30,13 @@ func needRoot(t testing.TB) {
 
 // testNS is a network namespace without a name: it ends with the test's process.
 type testNS struct {
-	fd int
-	h  *netlink.Handle
+	fd    int
+	h     *netlink.Handle
+	ended sync.Once
 }
+
+// end gives the namespace back, before the test's end if there are many.
+func (n *testNS) end() { n.ended.Do(func() { n.h.Close(); unix.Close(n.fd) }) }
 
 func newNS(t testing.TB) *testNS {
 	t.Helper()
@@ -57,7 +61,7 @@ func newNS(t testing.TB) *testNS {
 	lo, err := n.h.LinkByName("lo")
 	fatal(t, err)
 	fatal(t, n.h.LinkSetUp(lo))
-	t.Cleanup(func() { n.h.Close(); unix.Close(n.fd) })
+	t.Cleanup(n.end)
 	return n
 }
 
@@ -143,6 +147,8 @@ type testPod struct {
 	wires  []Wire
 	port   string
 	proc   *process // the last that was started
+	// worker is the folder of the Pod's worker, nil for none.
+	worker *os.File
 }
 
 func newLab(t testing.TB, mtu int, tune func(*Options)) *testLab {
@@ -196,6 +202,15 @@ func (p *testPod) setAddr(n int) {
 	l.mu.Unlock()
 }
 
+// worker makes the folder of a worker.
+func worker(t testing.TB) *os.File {
+	t.Helper()
+	f, err := os.Open(t.TempDir())
+	fatal(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
 // wire adds a wire between two Pods: interface eth<id> in the device's namespace.
 func (l *testLab) wire(id int, a, b *testPod, mtu int, edit func(*Wire)) {
 	for _, e := range [][2]*testPod{{a, b}, {b, a}} {
@@ -224,6 +239,9 @@ func (l *testLab) wire(id int, a, b *testPod, mtu int, edit func(*Wire)) {
 func (p *testPod) start() {
 	p.lab.t.Helper()
 	opt := Options{Lab: "lab", Pod: p.name, Key: []byte("a key for tests"), Underlay: "c9s0", Resolver: p.lab}
+	if p.worker != nil {
+		opt.Folder = int(p.worker.Fd())
+	}
 	if p.lab.tune != nil {
 		p.lab.tune(&opt)
 	}

@@ -33,6 +33,9 @@ type Options struct {
 	Device int
 	// VXLANPort is the UDP port of vxlan, 0 for contract.VXLANPort.
 	VXLANPort int
+	// Folder is the descriptor of the folder of the worker where the local datapath finds
+	// other Pods. 0: none.
+	Folder int
 	// AskPort is a TCP port on which the processes of all Pods of a lab listen. A
 	// silent peer that accepts connections there is not lost: it gets no processor
 	// time. 0: none.
@@ -70,7 +73,7 @@ type Wire struct {
 	LocalIndex int
 	// MTU of the link, bytes of IP packet.
 	MTU int
-	// Datapath is auto, udp or vxlan; "" is auto.
+	// Datapath is auto, udp, vxlan or local; "" is auto.
 	Datapath string
 	// Plain is set if the device cannot handle super-frames and unfinished
 	// checksums. The sidecar then segments and finishes them before delivery.

@@ -32,6 +32,7 @@ type process struct {
 type processConfig struct {
 	Pod     string
 	Encrypt bool
+	Near    bool // the worker's folder is descriptor 3
 	Where   map[string]netip.Addr
 	Wires   []Wire
 }
@@ -65,7 +66,11 @@ func runProcess(config string) error {
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
 		return err
 	}
-	f, err := New(Options{Lab: "lab", Pod: c.Pod, Key: []byte("a key for tests"), Encrypt: c.Encrypt, Underlay: "c9s0", AskPort: askPort, Resolver: fixedResolver(c.Where)})
+	opt := Options{Lab: "lab", Pod: c.Pod, Key: []byte("a key for tests"), Encrypt: c.Encrypt, Underlay: "c9s0", AskPort: askPort, Resolver: fixedResolver(c.Where)}
+	if c.Near {
+		opt.Folder = 3
+	}
+	f, err := New(opt)
 	if err != nil {
 		return err
 	}
@@ -119,11 +124,14 @@ func (p *testPod) process(encrypt bool) *process {
 	for name, a := range p.lab.where {
 		where[name] = a[0]
 	}
-	config, err := json.Marshal(processConfig{Pod: p.name, Encrypt: encrypt, Where: where, Wires: p.wires})
+	config, err := json.Marshal(processConfig{Pod: p.name, Encrypt: encrypt, Near: p.worker != nil, Where: where, Wires: p.wires})
 	fatal(t, err)
 	c := &process{t: t, name: p.name, cmd: exec.Command("/proc/self/exe")}
 	c.cmd.Env = append(os.Environ(), processEnv+"="+string(config))
 	c.cmd.Stderr = os.Stderr
+	if p.worker != nil {
+		c.cmd.ExtraFiles = []*os.File{p.worker}
+	}
 	c.in, err = c.cmd.StdinPipe()
 	fatal(t, err)
 	out, err := c.cmd.StdoutPipe()

@@ -59,7 +59,8 @@ type WireStatus struct {
 	LocalCarrier  bool `json:"localCarrier"`
 	RemoteCarrier bool `json:"remoteCarrier"`
 	// Datapath is the one that this end sends by: udp, vxlan or local. RemoteDatapath
-	// is that of the far end. Why says why auto or vxlan is not vxlan.
+	// is that of the far end. Why says why it is not the one that the topology names, or
+	// why auto is none that is preferred.
 	Datapath       string `json:"datapath"`
 	RemoteDatapath string `json:"remoteDatapath,omitempty"`
 	Why            string `json:"why,omitempty"`
@@ -70,7 +71,7 @@ type WireStatus struct {
 	// PathMTU is bytes of IP packet.
 	PathMTU int `json:"pathMtu,omitempty"`
 	// The counters are of the udp and local datapaths; a super-frame counts as
-	// one. For vxlan the kernel counts, at device c9sv<id>.
+	// one. For vxlan, and for local between two Pods, the kernel counts, at the leg.
 	TxFrames uint64            `json:"txFrames"`
 	TxBytes  uint64            `json:"txBytes"`
 	RxFrames uint64            `json:"rxFrames"`

@@ -74,7 +74,7 @@ func (f *Fabric) wireStatus(w *wireEnd) WireStatus {
 		s.Datapath, s.RemoteCarrier = DatapathLocal, w.legs[1].observed && w.legs[1].device
 		return s
 	}
-	s.Why = f.whyUDP(w)
+	s.Why = f.why(w)
 	for i := range w.paths {
 		if w.paths[i].sending {
 			s.Datapath = f.datapaths[i].name

@@ -29,8 +29,21 @@ import (
 	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
 
-// deviceFD is the descriptor at which the child finds the Pod's namespace.
-const deviceFD = 3
+// deviceFD and nearFD are the descriptors at which the child finds the Pod's namespace and,
+// if its arguments have NearFlag, the worker's folder.
+const (
+	deviceFD = 3
+	nearFD   = 4
+)
+
+// NearFlag is the argument of a child with the worker's folder.
+const NearFlag = "--near"
+
+// Near returns the worker's folder to a child with NearFlag.
+func Near() *os.File {
+	unix.CloseOnExec(nearFD)
+	return os.NewFile(nearFD, "near")
+}
 
 // Device returns the Pod's namespace to the child.
 func Device() (*nspace.Namespace, error) {
@@ -50,7 +63,9 @@ type Options struct {
 	LayOut func() error
 	// Command is the child's.
 	Command []string
-	Log     *slog.Logger
+	// Near is where the worker's folder is mounted, if it is.
+	Near string
+	Log  *slog.Logger
 }
 
 // ErrLost reports that the sidecar's namespace has ended, and the Pod's cluster
@@ -62,6 +77,9 @@ var ErrLost = errors.New("the network namespace of the sidecar is lost, and the 
 type supervisor struct {
 	Options
 	state state
+
+	// near is the worker's folder, nil without one.
+	near *os.File
 
 	mu      sync.Mutex
 	own     *nspace.Namespace
@@ -78,6 +96,9 @@ func Supervise(ctx context.Context, o Options) error {
 	pod, err := nspace.Current()
 	if err != nil {
 		return err
+	}
+	if s.near, err = detach(s.Near); err != nil {
+		s.Log.Warn("links to Pods of the same worker are not joined in its kernel", "error", err)
 	}
 	if err := s.load(pod); err != nil {
 		return err
@@ -203,6 +224,9 @@ func (s *supervisor) run(ctx context.Context, pod *nspace.Namespace) error {
 		cmd := exec.Command(s.Command[0], s.Command[1:]...)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		cmd.ExtraFiles = []*os.File{pod.File()}
+		if s.near != nil {
+			cmd.Args, cmd.ExtraFiles = append(cmd.Args, NearFlag), append(cmd.ExtraFiles, s.near)
+		}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 		if err := cmd.Start(); err != nil {
 			done <- err

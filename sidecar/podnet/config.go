@@ -43,6 +43,9 @@ type Config struct {
 	// itself runs in another one.
 	Device *nspace.Namespace `json:"-"`
 
+	// Near is the worker's folder where sidecars find each other, nil for none.
+	Near *os.File `json:"-"`
+
 	Log *slog.Logger `json:"-"`
 	// NewFabric makes the fabric wire; tests may have another.
 	NewFabric FabricMaker `json:"-"`

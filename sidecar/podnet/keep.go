@@ -68,9 +68,13 @@ func (s *sidecar) startFabric(ctx context.Context, key []byte, group *sync.WaitG
 	if err != nil {
 		return fmt.Errorf("start the wires: %w", err)
 	}
+	near := 0
+	if s.cfg.Near != nil {
+		near = int(s.cfg.Near.Fd())
+	}
 	f, err := s.cfg.NewFabric(wire.Options{
 		Lab: s.cfg.Namespace + "/" + s.want.doc.Lab, Pod: s.want.doc.Pod, Port: contract.WirePort,
-		Key: key, Encrypt: s.want.doc.Encrypt, Underlay: mgmt.UnderlayName, Device: s.cfg.Device.FD(),
+		Key: key, Encrypt: s.want.doc.Encrypt, Underlay: mgmt.UnderlayName, Device: s.cfg.Device.FD(), Folder: near,
 		AskPort: contract.StatusPort, Epoch: epoch, Resolver: oneFamily{s.resolver, s.cfg.PodIPs[0].Is4()}, Log: s.cfg.Log,
 	})
 	if err != nil {

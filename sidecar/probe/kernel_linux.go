@@ -57,29 +57,49 @@ func commit(chain *nftables.Chain, rule ...expr.Any) error {
 
 // tryShield drops by a BPF program what comes in by an interface, as on each leg.
 func tryShield(index int) error {
-	program := [2]uint64{0xb7 | 2<<32, 0x95} // r0 = TC_ACT_SHOT; exit (linux/bpf.h, pkt_cls.h)
-	license := [4]byte{'G', 'P', 'L', 0}
+	fd, err := loadProgram([]uint64{0xb7 | 2<<32, 0x95}) // r0 = TC_ACT_SHOT; exit (linux/bpf.h, pkt_cls.h)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := addClsact(index); err != nil {
+		return err
+	}
+	return netlink.FilterAdd(&netlink.BpfFilter{
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1, Priority: 1, Protocol: unix.ETH_P_ALL},
+		Fd:          fd, Name: "probe", DirectAction: true,
+	})
+}
+
+// loadProgram loads a tc program.
+func loadProgram(program []uint64) (int, error) {
+	license := []byte("GPL\x00")
+	var pins runtime.Pinner // the kernel gets addresses as numbers
+	defer pins.Unpin()
+	pins.Pin(&program[0])
+	pins.Pin(&license[0])
 	attr := struct {
 		kind, count    uint32
 		insns, license uint64
 		logLevel, size uint32
 		log            uint64
 		version, flags uint32
-	}{kind: unix.BPF_PROG_TYPE_SCHED_CLS, count: 2, insns: uint64(uintptr(unsafe.Pointer(&program))), license: uint64(uintptr(unsafe.Pointer(&license)))}
+	}{kind: unix.BPF_PROG_TYPE_SCHED_CLS, count: uint32(len(program)), insns: uint64(uintptr(unsafe.Pointer(&program[0]))), license: uint64(uintptr(unsafe.Pointer(&license[0])))}
 	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
-	runtime.KeepAlive(&program)
-	runtime.KeepAlive(&license)
 	if errno != 0 {
-		return fmt.Errorf("loading a BPF program: %w", errno)
+		return 0, fmt.Errorf("loading a BPF program: %w", errno)
 	}
-	defer unix.Close(int(fd))
-	if err := addClsact(index); err != nil {
+	return int(fd), nil
+}
+
+// tryPeerRedirect loads what the local datapath runs: r1 = 1; r2 = 0; call
+// bpf_redirect_peer; exit.
+func tryPeerRedirect() error {
+	fd, err := loadProgram([]uint64{0xb7 | 1<<8 | 1<<32, 0xb7 | 2<<8, 0x85 | 155<<32, 0x95})
+	if err != nil {
 		return err
 	}
-	return netlink.FilterAdd(&netlink.BpfFilter{
-		FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1, Priority: 1, Protocol: unix.ETH_P_ALL},
-		Fd:          int(fd), Name: "probe", DirectAction: true,
-	})
+	return unix.Close(fd)
 }
 
 func addClsact(index int) error {

@@ -28,23 +28,25 @@ type Feature string
 
 // What is tried.
 const (
-	Veth       Feature = "veth"
-	Bridge     Feature = "bridge"
-	Dummy      Feature = "dummy"
-	VXLAN      Feature = "vxlan"
-	Macvlan    Feature = "macvlan"
-	VLAN       Feature = "vlan"
-	Rules      Feature = "policy routing"
-	NAT        Feature = "nftables inet nat"
-	Conntrack  Feature = "connection tracking"
-	Redirect   Feature = "tc u32 mirred"
-	Flower     Feature = "tc flower mirred"
-	Shield     Feature = "tc bpf"
-	Packet     Feature = "packet sockets"
-	VnetHeader Feature = "packet vnet header"
-	Segment    Feature = "UDP segmentation"
-	TUN        Feature = "tun"
-	KVM        Feature = "kvm"
+	Veth      Feature = "veth"
+	Bridge    Feature = "bridge"
+	Dummy     Feature = "dummy"
+	VXLAN     Feature = "vxlan"
+	Macvlan   Feature = "macvlan"
+	VLAN      Feature = "vlan"
+	Rules     Feature = "policy routing"
+	NAT       Feature = "nftables inet nat"
+	Conntrack Feature = "connection tracking"
+	Redirect  Feature = "tc u32 mirred"
+	Flower    Feature = "tc flower mirred"
+	// PeerRedirect joins Pods of one worker.
+	PeerRedirect Feature = "tc bpf redirect peer"
+	Shield       Feature = "tc bpf"
+	Packet       Feature = "packet sockets"
+	VnetHeader   Feature = "packet vnet header"
+	Segment      Feature = "UDP segmentation"
+	TUN          Feature = "tun"
+	KVM          Feature = "kvm"
 )
 
 // Outcome finds a feature's; ok is false where it was not tried, as by an older

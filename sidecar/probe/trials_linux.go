@@ -52,6 +52,7 @@ var trials = []trial{
 	{feature: Redirect, try: onVeth(tryRedirect)},
 	{feature: Flower, try: onVeth(tryFlower)},
 	{feature: Shield, try: onVeth(tryShield)},
+	{feature: PeerRedirect, try: tryPeerRedirect},
 	{feature: Packet, try: func() error { return packetSocket(unix.PACKET_AUXDATA) }},
 	{feature: VnetHeader, try: func() error { return packetSocket(unix.PACKET_VNET_HDR) }},
 	{feature: Segment, try: trySegment},

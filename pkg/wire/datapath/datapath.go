@@ -44,8 +44,36 @@ type Carrier interface {
 	Frame(e *End, vnet, frame []byte)
 }
 
+// Watcher is a Datapath that depends on interfaces which others can delete.
+type Watcher interface {
+	// Lost is called when interfaces of the fabric's namespace are gone. It returns what
+	// wires did by them, once. It is called under the fabric's lock and must not block.
+	Lost(gone func(index int) bool) []Loss
+}
+
+// Loss says that a wire can no longer receive, or else send.
+type Loss struct {
+	Wire    contract.WireID
+	Receive bool
+}
+
+// Service is a Datapath that is there for the peers too.
+type Service interface {
+	// Start is called before there is a session, Close after the last one.
+	Start() error
+	Close() error
+}
+
+// Peer is the process at the other end of a wire.
+type Peer struct {
+	Pod string
+	// Epoch distinguishes the processes of a Pod.
+	Epoch uint64
+}
+
 // Conditions are what decides whether a wire takes a datapath.
 type Conditions struct {
+	Peer Peer
 	// Chosen: the topology names the datapath.
 	Chosen bool
 	// MTU is the link's, PathMTU the underlay's on the way to the peer, bytes of IP
@@ -62,6 +90,8 @@ type Leg struct {
 	Index int
 	Sock  *Socket // nil if the leg is not read
 	End   *End
+	// Peer is where a leg leads that is made ready.
+	Peer Peer
 }
 
 // End is one end of a wire, as the workers see it.

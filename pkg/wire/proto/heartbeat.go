@@ -16,6 +16,9 @@ const (
 	BeatVXLAN
 	// BeatSending: the sender sends by vxlan now.
 	BeatSending
+	// BeatLocal and BeatLocalSending are the same of local.
+	BeatLocal
+	BeatLocalSending
 )
 
 // beatMaxWires keeps a heartbeat within minMTU.

@@ -291,7 +291,7 @@ func (l *lab) destroyed(t *testing.T) {
 	testcluster.Eventually(t, patience, "no interface of c9s on the workers", func() error {
 		for _, worker := range l.Workers {
 			links := l.OnNode(t, worker, "ip", "-o", "link")
-			for _, own := range []string{"c9sl", "c9sv", "c9sr0", "c9sm"} {
+			for _, own := range []string{"c9sl", "c9sv", "c9si", "c9so", "c9sr0", "c9sm"} {
 				if strings.Contains(links, own) {
 					return fmt.Errorf("worker %s has an interface %s left:\n%s", worker, own, links)
 				}
