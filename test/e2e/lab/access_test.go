@@ -512,6 +512,11 @@ func rightsOf(t *testing.T, command string) []rbacv1.PolicyRule {
 // leastRights runs each command with the rights of its row alone, and then without its last one.
 func (l *lab) leastRights(t *testing.T, user *lab) {
 	file := filepath.Join(t.TempDir(), "f")
+	scenario := filepath.Join(filepath.Dir(file), "scenario.yaml")
+	text := "apiVersion: c9s.dev/v1\nkind: Scenario\nduration: 500ms\nevents:\n  - {at: 0s, exec: H1, command: [\"true\"]}\n"
+	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	set := func(rules []rbacv1.PolicyRule) {
 		t.Helper()
 		role := rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "access"}, Rules: rules}
@@ -533,6 +538,7 @@ func (l *lab) leastRights(t *testing.T, user *lab) {
 		{"logs", "pods/log", []string{"logs", "H1", "--tail", "1", "-n", l.ns}},
 		{"status", "services", []string{"status", "-n", l.ns}},
 		{"link", "configmaps", []string{"link", "show", "-n", l.ns}},
+		{"run", "configmaps", []string{"run", scenario, "-n", l.ns}},
 		{"shim", "pods/exec", []string{"shim", "docker", "exec", "clab-access-H1", "true"}},
 		{"shim", "pods", []string{"shim", "docker", "ps"}},
 		{"save", "deployments", []string{"save", "H1", "-n", l.ns, "--dir", filepath.Dir(file)}},

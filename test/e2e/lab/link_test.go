@@ -180,7 +180,7 @@ func (l *lab) breaks(t *testing.T, link func(args ...string) []quality) {
 // node, as a part of the line; "" is an impairment that has ended.
 func (l *lab) follow(t *testing.T) func(node, part string) {
 	t.Helper()
-	cmd := l.command(t.Context(), "events", "--lab", l.name, "-n", l.ns, "--initial-state")
+	cmd := l.command(t.Context(), "events", "-n", l.ns, "--initial-state")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

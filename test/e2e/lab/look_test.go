@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -125,7 +126,54 @@ func TestCapture(t *testing.T) {
 	if out, err := l.try(t.Context(), "capture", "A:eth1", "--lab", l.name, "-n", l.ns, "--filter", "tcp[13]"); err == nil || !strings.Contains(out, "filter") {
 		t.Errorf("a wrong filter: %v\n%s", err, out)
 	}
+	l.extcap(t, tshark)
 	l.destroyed(t)
+}
+
+// extcap calls c9s as Wireshark does: it lists the link, and its frames come through a pipe.
+func (l *lab) extcap(t *testing.T, tshark string) {
+	t.Helper()
+	dir := t.TempDir()
+	l.c9s(t, "capture", "--install-extcap", "--extcap-dir", dir)
+	wireshark := func(args ...string) *exec.Cmd {
+		cmd := l.command(t.Context())
+		cmd.Path = filepath.Join(dir, "c9s-extcap")
+		cmd.Args = append([]string{cmd.Path}, args...)
+		return cmd
+	}
+	list, err := wireshark("--extcap-interfaces", "--extcap-version=4.4").Output()
+	name := "c9s:" + l.ns + "/" + l.name + "/A:eth1"
+	if err != nil || !strings.Contains(string(list), "interface {value="+name+"}{display=c9s "+l.name+": A:eth1 - B:eth1}") {
+		t.Fatalf("--extcap-interfaces: %v\n%s", err, list)
+	}
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	capture := wireshark("--capture", "--extcap-interface", name, "--fifo", fifo, "--extcap-capture-filter", "icmp")
+	if err := capture.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan string, 1)
+	go func() {
+		out, err := exec.Command(tshark, "-r", fifo, "-c", "4", "-T", "fields", "-e", "frame.interface_name", "-e", "icmp.type").Output()
+		read <- fmt.Sprintf("%v\n%s", err, out)
+	}()
+	var out string
+	testcluster.Eventually(t, patience, "4 frames through the pipe", func() error {
+		select {
+		case out = <-read:
+			return nil
+		default:
+			_, err := l.in(t.Context(), "A", "ping", "-c", "5", "-i", "0.1", "-W", "1", "10.0.0.2")
+			return fmt.Errorf("it runs: %v", err)
+		}
+	})
+	if !strings.HasPrefix(out, "<nil>") || strings.Count(out, "A:eth1") != 2 || strings.Count(out, "B:eth1") != 2 {
+		t.Errorf("tshark reads %s", out)
+	}
+	_ = capture.Process.Signal(syscall.SIGTERM) // as Wireshark ends it
+	_ = capture.Wait()
 }
 
 // TestGraphLive: the page shows the running lab, follows it, and answers to this machine only.
