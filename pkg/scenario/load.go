@@ -13,6 +13,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/labtest"
+	"github.com/c9s-lab/c9s/pkg/policy"
 )
 
 // What events do.
@@ -240,6 +241,28 @@ func (f *Flaps) complete() error {
 	return err
 }
 
+// figures are those of an impairment that are written.
+func figures(i *policy.Impair) string {
+	var parts []string
+	for _, f := range []struct{ name, text string }{{"delay", i.Delay}, {"jitter", i.Jitter}, {"rate", i.Rate}} {
+		if f.text != "" {
+			parts = append(parts, f.name+" "+f.text)
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+	}{{"loss", i.Loss}, {"corruption", i.Corruption}, {"duplication", i.Duplication}, {"reordering", i.Reordering}} {
+		if f.value != 0 {
+			parts = append(parts, fmt.Sprintf("%s %g%%", f.name, f.value))
+		}
+	}
+	if i.Down {
+		parts = append(parts, DoDown)
+	}
+	return strings.Join(parts, ", ")
+}
+
 // describe is an event as a report has it, for some of its targets.
 func (e *Event) describe(field string, targets []string) string {
 	out := field + " " + strings.Join(targets, ", ")
@@ -250,6 +273,8 @@ func (e *Event) describe(field string, targets []string) string {
 		out = "exec in " + strings.Join(targets, ", ")
 	case e.Do == DoFlap:
 		out += fmt.Sprintf(" flap %d times every %s", e.Flaps.Times, time.Duration(e.Flaps.Every))
+	case e.Do == DoSet:
+		out += " " + figures(e.Impair)
 	case e.Do != "":
 		out += " " + e.Do
 	}

@@ -145,7 +145,7 @@ events:
 		wantEvents := []string{
 			"2.0 link R1:eth1 down for 10s: done ", "5.0 node R2 stop for 3s: done ", "8.0 end of node R2 stop for 3s: done ", "9.0 worker n1 drain: done ",
 			"10.0 exec in R1, R2: done R1: first; R2: first", "11.0 exec in R3: failed the command in R3 failed with exit code 1: it is false",
-			"12.0 end of link R1:eth1 down for 10s: done ", "20.0 link R1:eth2 set: done ", "25.0 take back: done ",
+			"12.0 end of link R1:eth1 down for 10s: done ", "20.0 link R1:eth2 loss 5%: done ", "25.0 take back: done ",
 		}
 		if !slices.Equal(events, wantEvents) {
 			t.Errorf("events\n%s\nwant\n%s", strings.Join(events, "\n"), strings.Join(wantEvents, "\n"))
@@ -154,7 +154,7 @@ events:
 			t.Errorf("told %v", told)
 		}
 		probe := report.Probes[0]
-		want := []Outage{{2.1, 1.2, "link R1:eth1 down for 10s"}, {20, 0.04, "link R1:eth2 set"}}
+		want := []Outage{{2.1, 1.2, "link R1:eth1 down for 10s"}, {20, 0.04, "link R1:eth2 loss 5%"}}
 		if !reflect.DeepEqual(probe.Outages, want) || probe.State != Failed || probe.Detail != "unreachable for 1.2s, allowed are 1s" || report.Failed != 2 || report.Seed != 7 {
 			t.Errorf("%+v; failed %d", probe, report.Failed)
 		}

@@ -92,7 +92,7 @@ func (l *lab) failsOver(t *testing.T) {
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Failed != 0 || len(r.Events) != 4 || len(r.Probes) != 1 || r.Probes[0].Sent == 0 {
+	if r.Failed != 0 || len(r.Events) != 6 || len(r.Probes) != 1 || r.Probes[0].Sent == 0 {
 		t.Fatalf("the report is %s", out)
 	}
 	p := r.Probes[0]
@@ -100,12 +100,12 @@ func (l *lab) failsOver(t *testing.T) {
 		AtSeconds, Seconds float64
 		After              string
 	}) bool {
-		return strings.HasPrefix(o.After, "link R1:eth1 down") && o.AtSeconds < 4
+		return strings.HasPrefix(o.After, "link R1:eth1 loss 100%") && o.AtSeconds > 1.5 && o.AtSeconds < 4 && o.Seconds > 0.2
 	})
 	if i < 0 || p.State != "passed" {
-		t.Errorf("no outage after the link went down: %s", out)
+		t.Errorf("no outage while the link lost every frame: %s", out)
 	} else {
-		t.Logf("OSPF moved: unreachable for %.2f s, %.1f s after the scenario's begin (the link went down at 1 s)", p.Outages[i].Seconds, p.Outages[i].AtSeconds)
+		t.Logf("OSPF moved: unreachable for %.2f s, %.1f s after the scenario's begin (the link lost every frame from 2 s on)", p.Outages[i].Seconds, p.Outages[i].AtSeconds)
 	}
 	if out := l.c9s(t, "link", "show", "--topo", l.topo, "-n", l.ns, "-o", "json"); strings.Contains(out, `"changed": true`) {
 		t.Errorf("left of the scenario: %s", out)
