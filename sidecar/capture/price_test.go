@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -159,8 +160,72 @@ func (p *priced) rate(length time.Duration) float64 {
 	return float64(n) * 8 / time.Since(began).Seconds() / 1e9
 }
 
-// captured runs something while an interface of the first Pod is captured, and returns how many
-// frames were captured and how many dropped.
+// roleOf is the environment variable with which the test binary is another process: one that
+// captures the interface of that name, or readerRole. The files 3 and 4 of the former are the
+// network namespaces of the sidecar and of the device.
+const (
+	roleOf     = "C9S_TEST_CAPTURE"
+	readerRole = "read"
+)
+
+func init() {
+	var err error
+	switch role := os.Getenv(roleOf); role {
+	case "":
+		return
+	case readerRole:
+		err = readCapture()
+	default:
+		err = captureInterface(role)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// captureInterface is the sidecar's subcommand capture.
+func captureInterface(name string) error {
+	own, err := nspace.Open(os.NewFile(3, "own"))
+	if err != nil {
+		return err
+	}
+	device, err := nspace.Open(os.NewFile(4, "device"))
+	if err != nil {
+		return err
+	}
+	s := &Session{Own: own, Device: device, Status: func(context.Context) (api.Status, error) {
+		return api.Status{Pod: "a", Interfaces: []api.Interface{{Node: "R1", Name: name, Kind: "wire", State: api.StateMade, Linux: name, Leg: "leg" + name[3:]}}}, nil
+	}}
+	return s.Run(context.Background(), os.Stdin, os.Stdout)
+}
+
+// readCapture reads a stream, as c9s does. It prints a line when the capture has begun, and the
+// counts in the end.
+func readCapture() error {
+	d := capture.NewDecoder(os.Stdin, 1)
+	var last *capture.State
+	for {
+		r, err := d.Next()
+		if err == io.EOF && last != nil {
+			_, err = fmt.Println(last.Interfaces[0].Received, last.Interfaces[0].Dropped)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		if r.State != nil {
+			if last == nil {
+				fmt.Println("begun")
+			}
+			last = r.State
+		}
+	}
+}
+
+// captured runs something while an interface of the first Pod is captured by other processes, as
+// in a lab, and returns how many frames were captured and how many dropped.
 func (p *priced) captured(eth int, text string, snap int, during func()) (received, dropped uint64) {
 	program, err := filter.Compile(text)
 	p.must(err)
@@ -171,36 +236,41 @@ func (p *priced) captured(eth int, text string, snap int, during func()) (receiv
 	}
 	line, err := json.Marshal(request)
 	p.must(err)
-	s := &Session{Device: p.device[0], Own: p.own[0], Status: func(context.Context) (api.Status, error) {
-		return api.Status{Pod: "a", Interfaces: []api.Interface{{Node: "R1", Name: name, Kind: "wire", State: api.StateMade, Linux: name, Leg: fmt.Sprintf("leg%d", eth)}}}, nil
-	}}
-	in, ask := io.Pipe()
-	out, write := io.Pipe()
-	go func() { _, _ = ask.Write(append(line, '\n')) }()
-	failed := make(chan error, 1)
-	go func() {
-		failed <- s.Run(p.Context(), in, write)
-		write.Close()
-	}()
-	d := capture.NewDecoder(out, 1)
-	for began := false; ; {
-		r, err := d.Next()
-		if err == io.EOF {
-			break
-		}
-		p.must(err)
-		if r.State != nil {
-			received, dropped = r.State.Interfaces[0].Received, r.State.Interfaces[0].Dropped
-			if !began {
-				began = true
-				go func() {
-					during()
-					ask.Close()
-				}()
-			}
-		}
+	process := func(role string) *exec.Cmd {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env, cmd.Stderr = append(os.Environ(), roleOf+"="+role), os.Stderr
+		return cmd
 	}
-	p.must(<-failed)
+	source, reader := process(name), process(readerRole)
+	for _, space := range []*nspace.Namespace{p.own[0], p.device[0]} {
+		fd, err := unix.Dup(space.FD())
+		p.must(err)
+		file := os.NewFile(uintptr(fd), "namespace")
+		defer file.Close()
+		source.ExtraFiles = append(source.ExtraFiles, file)
+	}
+	ask, err := source.StdinPipe()
+	p.must(err)
+	r, w, err := os.Pipe()
+	p.must(err)
+	source.Stdout, reader.Stdin = w, r
+	out, err := reader.StdoutPipe()
+	p.must(err)
+	p.must(source.Start())
+	p.must(reader.Start())
+	w.Close()
+	r.Close()
+	_, err = ask.Write(append(line, '\n'))
+	p.must(err)
+	var word string
+	_, err = fmt.Fscanln(out, &word)
+	p.must(err)
+	during()
+	ask.Close()
+	_, err = fmt.Fscanln(out, &received, &dropped)
+	p.must(err)
+	p.must(source.Wait())
+	p.must(reader.Wait())
 	return received, dropped
 }
 
