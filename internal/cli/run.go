@@ -117,7 +117,7 @@ func (f *runFlags) run(ctx context.Context, world IO, file string) error {
 			return fail(err)
 		}
 	}
-	plan, diags := scenario.Make(read, of, cmp.Or(f.seed, read.Seed, rand.Int64()))
+	plan, diags := scenario.Make(read, of, cmp.Or(f.seed, read.Seed, 1+rand.Int64N(1_000_000_000)))
 	report(world, diags)
 	if plan == nil {
 		return errFailed

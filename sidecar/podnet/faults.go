@@ -38,7 +38,7 @@ func (f *faults) resolve(want []contract.Interface, now time.Time) (out []contra
 		}
 		key := link.KeyOf(&out[i])
 		s, known := f.seen[key]
-		if !known || s.fault.Began != q.Fault.Began {
+		if !known || !s.fault.Began.Equal(q.Fault.Began) {
 			s.began = now
 			if !f.begun && q.Fault.Began.Before(now) {
 				s.began = q.Fault.Began
