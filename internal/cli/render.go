@@ -17,6 +17,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/manifest"
+	"github.com/c9s-lab/c9s/pkg/observe"
 	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/plan"
 	"github.com/c9s-lab/c9s/pkg/render"
@@ -56,6 +57,8 @@ type renderFlags struct {
 	only        []string
 	overlay     string
 	withSecrets bool
+	dashboard   bool
+	alertRules  bool
 }
 
 func newRender(world IO) *cobra.Command {
@@ -72,6 +75,7 @@ secrets/, which Git ignores.`,
 		Example: `  c9s render topo.clab.yml > manifests.yaml
   c9s render topo.clab.yml -o manifests/ && kubectl apply -k manifests/
   c9s render topo.clab.yml --map-image 'ceos*=registry.example/arista/ceos*'
+  c9s render topo.clab.yml --dashboard > dashboard.json
   c9s render https://github.com/srl-labs/srlinux-vlan-handling-lab`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeTopo,
@@ -86,6 +90,9 @@ secrets/, which Git ignores.`,
 	fs.StringSliceVar(&f.only, "only", nil, "render only these nodes, and the objects of the whole lab")
 	fs.StringVar(&f.overlay, "overlay", "", "kustomize overlay to apply to the result")
 	fs.BoolVar(&f.withSecrets, "with-secrets", false, "include Secrets (licences, keys) in the stream")
+	fs.BoolVar(&f.dashboard, "dashboard", false, "write a Grafana dashboard for the lab instead (JSON)")
+	fs.BoolVar(&f.alertRules, "alert-rules", false, "write alert rules for Prometheus instead (YAML)")
+	cmd.MarkFlagsMutuallyExclusive("dashboard", "alert-rules", "output")
 	_ = cmd.MarkFlagDirname("output")
 	_ = cmd.MarkFlagDirname("overlay")
 	_ = cmd.RegisterFlagCompletionFunc("only", f.completeNodes(world))
@@ -150,6 +157,9 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 	if previous.lost {
 		fmt.Fprintf(world.Err, "%s: lab.yaml of an earlier render is missing or empty, so addresses and ids of nodes and links may change\n", f.output)
 	}
+	if f.dashboard || f.alertRules {
+		return f.watching(world, c)
+	}
 	key := previous.wireKey
 	if key == nil && (f.withSecrets || f.output != "") {
 		key = pipeline.NewWireKey()
@@ -177,6 +187,23 @@ func (f *renderFlags) run(ctx context.Context, world IO, args []string) error {
 		return f.writeFolder(world, out)
 	}
 	return f.writeStream(world, out)
+}
+
+// watching writes what Grafana or Prometheus needs to watch the lab.
+func (f *renderFlags) watching(world IO, c *pipeline.Compiled) error {
+	report(world, c.Diags)
+	if c.Lab == nil || hasErrors(c.Diags) {
+		fmt.Fprintf(world.Err, "%s; nothing was written\n", summary(c.Diags))
+		return errFailed
+	}
+	out, err := observe.Rules(c.Lab.Name), error(nil)
+	if f.dashboard {
+		out, err = observe.Dashboard(c.Lab.Name)
+	}
+	if err == nil {
+		_, err = show.Raw(world.Out).Write(out)
+	}
+	return fail(err)
 }
 
 // imageVariable is the environment variable with the c9s image.

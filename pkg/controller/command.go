@@ -50,8 +50,8 @@ metrics. A lab does without it.`,
 	fs := cmd.Flags()
 	fs.StringVarP(&o.Namespace, "namespace", "n", os.Getenv("POD_NAMESPACE"), "namespace of the lab")
 	fs.StringVar(&o.Identity, "identity", os.Getenv("POD_NAME"), "who holds the lease")
-	fs.StringVar(&o.Address, "address", fmt.Sprintf(":%d", contract.ControllerPort), "address of probes and status")
-	fs.StringVar(&o.Private, "private-address", "127.0.0.1:6060", "address of metrics and profiles")
+	fs.StringVar(&o.Address, "address", fmt.Sprintf(":%d", contract.ControllerPort), "address of probes, status and metrics")
+	fs.StringVar(&o.Private, "private-address", "127.0.0.1:6060", "address of profiles")
 	fs.DurationVar(&o.Interval, "interval", 5*time.Second, "how often a sidecar is asked that has nothing new")
 	return cmd
 }

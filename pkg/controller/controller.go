@@ -27,8 +27,8 @@ type Options struct {
 	Namespace string
 	// Identity is the Pod's own name, which holds the lease.
 	Identity string
-	// Address is for probes and the lab's status, Private (loopback) for metrics
-	// and profiles.
+	// Address is for probes, the lab's status and metrics, Private (loopback) for
+	// profiles.
 	Address, Private string
 	// Interval is how often a sidecar is asked that has nothing new.
 	Interval time.Duration

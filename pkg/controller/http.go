@@ -15,7 +15,7 @@ const PathStatus = "/status"
 // readHeader bounds how long a client may take to ask.
 const readHeader = 5 * time.Second
 
-// public serves the kubelet's probes and the lab's status.
+// public serves the kubelet's probes, the lab's status and its metrics.
 func (c *controller) public() *http.Server {
 	mux := http.NewServeMux()
 	ok := func(w http.ResponseWriter, good bool) {
@@ -34,14 +34,14 @@ func (c *controller) public() *http.Server {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(c.look())
 	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{}))
 	return &http.Server{Addr: c.o.Address, Handler: mux, ReadHeaderTimeout: readHeader}
 }
 
-// private serves metrics and profiles, on loopback: users with the right to do so
-// reach them by kubectl port-forward.
+// private serves profiles, on loopback: users with the right to do so reach them by kubectl
+// port-forward.
 func (c *controller) private() *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)

@@ -138,7 +138,7 @@ func TestHTTP(t *testing.T) {
 		code           int
 	}{
 		{false, false, "/healthz", 200}, {false, false, "/readyz", 503}, {true, false, "/readyz", 200},
-		{true, false, PathStatus, 503}, {true, true, PathStatus, 200}, {true, true, "/metrics", 404},
+		{true, false, PathStatus, 503}, {true, true, PathStatus, 200}, {true, true, "/metrics", 200}, {true, true, "/debug/pprof/", 404},
 	} {
 		c.alive.Store(step.alive)
 		c.leading.Store(step.leading)
@@ -151,8 +151,10 @@ func TestHTTP(t *testing.T) {
 	c.asker.known["r1"].status = api.Status{Pod: "r1", Interfaces: []api.Interface{
 		{Node: "r1", Name: "eth2", Kind: "wire", Wire: 1, PeerNode: "r2", PeerInterface: "eth1", State: api.StateMade},
 	}, Fabric: wire.Status{Wires: []wire.WireStatus{{ID: 1, Up: true}}}}
-	body := get(c.private(), "/metrics").Body.String()
-	for _, want := range []string{`c9s_node_state{node="r1",state="ready"} 1`, `c9s_link_up{a="r1:eth2",b="r2:eth1"} 1`} {
+	body := get(c.public(), "/metrics").Body.String()
+	for _, want := range []string{`c9s_node_state{lab="demo",node="r1",state="ready"} 1`, `c9s_node_ready{lab="demo",node="r1"} 1`, `c9s_node_restarts_total{lab="demo",node="r1"} 0`,
+		`c9s_link_up{a="r1:eth2",b="r2:eth1",lab="demo"} 1`, `c9s_link_bytes_total{from="r2:eth1",lab="demo",to="r1:eth2"} 0`,
+	} {
 		if !slices.Contains(strings.Split(body, "\n"), want) {
 			t.Errorf("%s is not among the metrics", want)
 		}

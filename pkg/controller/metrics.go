@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/c9s-lab/c9s/pkg/observe"
 	"github.com/c9s-lab/c9s/pkg/status"
 )
 
@@ -24,18 +25,20 @@ func newMetrics(c *controller) *metrics {
 	return m
 }
 
-var (
-	nodeState = prometheus.NewDesc("c9s_node_state", "1 for the state that a node is in.", []string{"node", "state"}, nil)
-	linkUp    = prometheus.NewDesc("c9s_link_up", "1 while a link is up.", []string{"a", "b"}, nil)
-	linkRTT   = prometheus.NewDesc("c9s_link_rtt_seconds", "Round-trip time of a link's heartbeats.", []string{"a", "b"}, nil)
-	linkDrops = prometheus.NewDesc("c9s_link_drops", "Frames that a link could not carry, since its sidecars started.", []string{"a", "b"}, nil)
-)
+// descs describe the metrics of a lab, by name.
+var descs = func() map[string]*prometheus.Desc {
+	out := map[string]*prometheus.Desc{}
+	for _, m := range observe.Metrics() {
+		out[m.Name] = prometheus.NewDesc(m.Name, m.Help, append([]string{observe.LabelLab}, m.Labels...), nil)
+	}
+	return out
+}()
 
 // labMetrics are the lab's as it is now; none where another controller leads.
 type labMetrics struct{ c *controller }
 
 func (m labMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{nodeState, linkUp, linkRTT, linkDrops} {
+	for _, d := range descs {
 		out <- d
 	}
 }
@@ -47,20 +50,38 @@ func (m labMetrics) Collect(out chan<- prometheus.Metric) {
 }
 
 func collect(l status.Lab, out chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	add := func(m observe.Metric, value float64, labels ...string) {
+		kind := prometheus.GaugeValue
+		if m.Type == observe.Counter {
+			kind = prometheus.CounterValue
+		}
+		out <- prometheus.MustNewConstMetric(descs[m.Name], kind, value, append([]string{l.Name}, labels...)...)
 	}
 	for _, n := range l.Nodes {
-		gauge(nodeState, 1, n.Name, string(n.State))
+		add(observe.NodeInfo, 1, n.Name, n.Kind, n.PodName, n.Worker)
+		add(observe.NodeReady, truth(n.State == status.StateReady), n.Name)
+		add(observe.NodeState, 1, n.Name, string(n.State))
+		add(observe.NodeRestarts, float64(n.Restarts), n.Name)
 	}
 	for _, k := range l.Links {
 		a, b := k.A.Node+":"+k.A.Interface, k.B.Node+":"+k.B.Interface
-		up := 0.0
-		if k.Up {
-			up = 1
+		if k.B.Node == "" { // it leaves the lab
+			b = k.Kind
 		}
-		gauge(linkUp, up, a, b)
-		gauge(linkRTT, k.RTT/1000, a, b)
-		gauge(linkDrops, float64(k.Drops), a, b)
+		add(observe.LinkUp, truth(k.Up), a, b)
+		add(observe.LinkInfo, 1, a, b, k.Datapath)
+		add(observe.LinkImpaired, truth(k.A.Impairment != nil || k.B.Impairment != nil), a, b)
+		add(observe.LinkRTT, k.RTT/1000, a, b)
+		add(observe.LinkLoss, k.Loss/100, a, b)
+		add(observe.LinkDropped, float64(k.Drops), a, b)
+		add(observe.LinkBytes, float64(k.TxBytes), a, b)
+		add(observe.LinkBytes, float64(k.RxBytes), b, a)
 	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }

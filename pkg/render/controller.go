@@ -3,6 +3,7 @@ package render
 import (
 	"reflect"
 	"slices"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -65,7 +66,12 @@ func (b *labBuilder) controllerDeployment() *appsv1.Deployment {
 			RevisionHistoryLimit: new(int32(1)),
 			Selector:             &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: map[string]string{contract.AnnotationLabName: b.index.lab.Name}},
+				ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels, Annotations: map[string]string{
+					contract.AnnotationLabName: b.index.lab.Name,
+					// Where most configurations of Prometheus look for Pods with metrics, at /metrics.
+					"prometheus.io/scrape": "true",
+					"prometheus.io/port":   strconv.Itoa(contract.ControllerPort),
+				}},
 				Spec: corev1.PodSpec{
 					ServiceAccountName:            contract.ControllerName,
 					AutomountServiceAccountToken:  new(true),
