@@ -64,7 +64,8 @@ set --passwords. With --deploy, clone also deploys the copies.`,
   c9s clone class --count 10
   c9s clone class --count 10 --deploy --ttl 8h
   c9s destroy --all --mine`,
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.checkFlags(cmd, args[0]); err != nil {
 				return err

@@ -92,6 +92,9 @@ func (f *labCopyFlags) files(s *snapshot.Snapshot, c *pipeline.Compiled) error {
 	if err := s.Collect(c.Source, extra...); err != nil {
 		return err
 	}
+	if err := f.mapped(s); err != nil {
+		return err
+	}
 	if f.policy != "" {
 		data, err := os.ReadFile(f.policy)
 		if err != nil {
@@ -116,6 +119,31 @@ func (f *labCopyFlags) files(s *snapshot.Snapshot, c *pipeline.Compiled) error {
 			return err
 		}
 		s.Nodes = append(s.Nodes, node)
+	}
+	return nil
+}
+
+// mapped adds the files of --map-file under the names that the topology has for them.
+func (f *labCopyFlags) mapped(s *snapshot.Snapshot) error {
+	pairs, err := parsePairs("map-file", f.mapFiles)
+	if err != nil {
+		return err
+	}
+	for from, to := range pairs {
+		name := filepath.ToSlash(filepath.Clean(from))
+		if !filepath.IsLocal(from) {
+			s.Missing = append(s.Missing, from)
+			continue
+		}
+		info, err := os.Stat(to)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(to)
+		if err != nil {
+			return err
+		}
+		s.Set(snapshot.File{Name: name, Mode: info.Mode().Perm(), Data: data})
 	}
 	return nil
 }

@@ -130,6 +130,21 @@ func TestSnapshotLeavesOut(t *testing.T) {
 	}
 }
 
+// TestSnapshotMapsFiles: a file of --map-file is stored under the name that the topology has.
+func TestSnapshotMapsFiles(t *testing.T) {
+	dir := writeLab(t, map[string]string{
+		"lab/t.clab.yml": "name: t\ntopology:\n  nodes:\n    A: {kind: linux, image: a, binds: [\"there/file:/o\"]}\n", "other": "mapped\n",
+	})
+	file := filepath.Join(dir, "s.tar.gz")
+	if _, errs, code := run(t, "snapshot", file, "--topo", filepath.Join(dir, "lab"), "--saved", "--map-file", "there/file="+filepath.Join(dir, "other")); code != 0 {
+		t.Fatal(errs)
+	}
+	s, err := snapshot.Read(file)
+	if err != nil || s.File("there/file") == nil || string(s.File("there/file").Data) != "mapped\n" || len(s.Missing) > 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 // TestClone: copies have names, networks and addresses of their own, and a page without passwords.
 func TestClone(t *testing.T) {
 	dir := copied(t)

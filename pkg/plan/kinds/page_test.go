@@ -163,7 +163,11 @@ func (k *Kind) resetText() string {
 	if r == nil {
 		return ""
 	}
-	text := code(strings.Join(strings.Fields(strings.Join(append(slices.Clone(r.Argv), r.Input), " ")), " "))
+	lines := strings.Join(r.Argv, " ")
+	if r.Input != "" {
+		lines += ": " + r.Input
+	}
+	text := code(strings.ReplaceAll(strings.TrimSpace(lines), "\n", "; "))
 	if r.Put != "" {
 		text = "writes the declared configuration to " + code(r.Put) + ", then runs " + text
 	}
