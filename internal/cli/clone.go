@@ -171,7 +171,14 @@ func (f *cloneFlags) run(ctx context.Context, world IO, name string) error {
 			return err
 		}
 	}
-	if err := atomicfile.Write(filepath.Join(top, accessFile), accessPage(name, copies), 0o600, 0o755); err != nil {
+	accounts, err := students(copies)
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(top, studentsFile), accounts, 0o644, 0o755)
+	}
+	if err == nil {
+		err = atomicfile.Write(filepath.Join(top, accessFile), accessPage(name, copies), 0o600, 0o755)
+	}
+	if err != nil {
 		return fail(err)
 	}
 	if f.deploy {
@@ -311,17 +318,15 @@ func accessPage(name string, copies []labCopy) []byte {
 	b.WriteString(`
 ## For the teacher
 
-These commands print a token for the nodes of one namespace, which is valid for eight hours. It also leads to the sidecars of
-the Pods, which are privileged: whoever has it can become root on a worker.
+` + studentsFile + ` has an account for each lab, which can see the lab and get into its nodes. Once the labs are deployed, create
+the accounts, and a token for each student. Destroy deletes the accounts with the labs.
 
-    kubectl -n NAMESPACE create serviceaccount student
-    kubectl -n NAMESPACE create role look --verb=get,list --resource=configmaps,pods,pods/log,pods/proxy,services,events,deployments.apps
-    kubectl -n NAMESPACE create role enter --verb=create --resource=pods/exec,pods/attach
-    kubectl -n NAMESPACE create rolebinding look --role=look --serviceaccount=NAMESPACE:student
-    kubectl -n NAMESPACE create rolebinding enter --role=enter --serviceaccount=NAMESPACE:student
+    kubectl apply -f ` + studentsFile + `
     kubectl -n NAMESPACE create token student --duration=8h
 
-A kubeconfig for the student has the address of your cluster and this token:
+A token also leads to the sidecars of the Pods, which are privileged: whoever has it can become root on a worker.
+
+A kubeconfig for a student has the address of your cluster and the token:
 
     kubectl config view --minify --flatten > student.kubeconfig
     kubectl --kubeconfig student.kubeconfig config unset users

@@ -186,6 +186,11 @@ func TestClone(t *testing.T) {
 		t.Errorf("the page has a password, or a node without a container:\n%s", page)
 	}
 
+	accounts, err := os.ReadFile(filepath.Join(to, studentsFile))
+	if err != nil || strings.Count(string(accounts), "kind: RoleBinding\n") != 3 || strings.Count(string(accounts), "namespace: class-10\n") != 4 {
+		t.Errorf("the accounts: %v\n%s", err, accounts)
+	}
+
 	one := filepath.Join(t.TempDir(), "one")
 	if out, errs, code := run(t, "clone", "one", "--topo", topo, "--dir", one, "--passwords"); code != 0 || !strings.Contains(out, "172.20.21.0/24") {
 		t.Errorf("one copy: exit code %d\n%s%s", code, out, errs)

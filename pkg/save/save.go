@@ -46,7 +46,9 @@ func Config(ctx context.Context, kind *kinds.Kind, d Device) ([]byte, error) {
 	if rule == nil {
 		return nil, fmt.Errorf("%w: kind %s has no rule for saving", ErrUnsupported, kind.Name)
 	}
-	if len(rule.Probe) > 0 {
+	if joined, ok := joinProbe(rule); ok {
+		d.Exec = joined(d.Exec)
+	} else if len(rule.Probe) > 0 {
 		code, err := d.Exec(ctx, rule.Probe, nil, io.Discard, io.Discard)
 		switch {
 		case err != nil:
@@ -56,6 +58,9 @@ func Config(ctx context.Context, kind *kinds.Kind, d Device) ([]byte, error) {
 		}
 	}
 	out, err := get(ctx, rule, d)
+	if errors.Is(err, errProbe) {
+		err = fmt.Errorf("%w: %s", ErrUnsupported, rule.Without)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +73,30 @@ func Config(ctx context.Context, kind *kinds.Kind, d Device) ([]byte, error) {
 		return nil, errors.New("the configuration is empty")
 	}
 	return out, nil
+}
+
+// errProbe is the error of a command whose probe failed, probeFailed its exit code.
+var errProbe = errors.New("the probe failed")
+
+const probeFailed = 213
+
+// joinProbe returns an Exec that runs the probe of a rule and its command as one process in the
+// container, since each process there costs time. It needs a probe that is a line for a shell, so
+// that there is one.
+func joinProbe(rule *kinds.Save) (func(Exec) Exec, bool) {
+	if len(rule.Probe) != 3 || rule.Probe[0] != "sh" || rule.Probe[1] != "-c" || len(rule.Argv) == 0 || rule.NETCONF != nil || rule.SSH != nil || rule.Fetch != "" {
+		return nil, false
+	}
+	return func(exec Exec) Exec {
+		return func(ctx context.Context, argv []string, in io.Reader, out, errOut io.Writer) (int, error) {
+			line := fmt.Sprintf(`sh -c "$0" </dev/null >/dev/null 2>&1 || exit %d; exec "$@"`, probeFailed)
+			code, err := exec(ctx, append([]string{"sh", "-c", line, rule.Probe[2]}, argv...), in, out, errOut)
+			if err == nil && code == probeFailed {
+				err = errProbe
+			}
+			return code, err
+		}
+	}, true
 }
 
 // get does what a rule says, in its order.

@@ -44,6 +44,8 @@ func TestConfig(t *testing.T) {
 	defer func(limit int) { maxConfig = limit }(maxConfig)
 	maxConfig = 1000
 	cli := &kinds.Save{Argv: []string{"cli"}}
+	shell := &kinds.Save{Argv: []string{"cli"}, Probe: []string{"sh", "-c", "look"}, Without: "it has no cli"}
+	const joined = `sh -c sh -c "$0" </dev/null >/dev/null 2>&1 || exit 213; exec "$@" look cli`
 	for _, tt := range []struct {
 		name    string
 		rule    *kinds.Save
@@ -64,6 +66,9 @@ func TestConfig(t *testing.T) {
 		{"no rule", nil, nil, "", "unsupported: kind acme has no rule for saving"},
 		{"not this one", &kinds.Save{Argv: []string{"cli"}, Probe: []string{"look"}, Without: "it has no cli"}, map[string]answer{"look": {code: 1}}, "", "unsupported: it has no cli"},
 		{"this one", &kinds.Save{Argv: []string{"cli"}, Probe: []string{"look"}, Without: "it has no cli"}, map[string]answer{"look": {}, "cli": {out: "x"}}, "x", ""},
+		{"a probe in the same process", shell, map[string]answer{joined: {out: "x"}}, "x", ""},
+		{"its probe fails", shell, map[string]answer{joined: {code: 213}}, "", "unsupported: it has no cli"},
+		{"its command fails", shell, map[string]answer{joined: {code: 1, err: "no"}}, "", "cli failed with exit code 1: no"},
 		{"lines that are left out", &kinds.Save{Argv: []string{"cli"}, Drop: []string{"^Building"}}, map[string]answer{"cli": {out: "Building configuration...\r\nhostname r1\r\n"}}, "hostname r1\n", ""},
 		{"only a file", &kinds.Save{Fetch: "/c/x"}, map[string]answer{"cat /c/x": {out: "x"}}, "x", ""},
 		{"too much", cli, map[string]answer{"cli": {out: strings.Repeat("x", 1001)}}, "", "the configuration has more than 1000 bytes"},
