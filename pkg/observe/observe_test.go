@@ -86,7 +86,9 @@ func TestDashboard(t *testing.T) {
 			GridPos struct{ X, Y, W, H int }
 			Targets []struct{ Expr string }
 		}
-		Templating struct{ List []struct{ Name, Definition string } }
+		Templating struct {
+			List []struct{ Name, Definition string }
+		}
 	}
 	if err := json.Unmarshal(data, &d); err != nil {
 		t.Fatal(err)
