@@ -118,6 +118,11 @@ SOAK ?= 7200
 soak-wire: ## Change, move, restart and kill Pods under traffic for SOAK seconds (root)
 	WIRE_SOAK=$(SOAK) $(GO) test -count=1 -run '^TestSoak$$' -v -timeout $$(( $(SOAK) + 600 ))s ./pkg/wire
 
+.PHONY: soak-moves
+MOVES ?= 1800
+soak-moves: ## Move a Pod between workers and kill it there, under traffic, for MOVES seconds (root)
+	WIRE_MOVES=$(MOVES) $(GO) test -count=1 -run '^TestLocalMoves$$' -v -timeout $$(( $(MOVES) + 600 ))s ./pkg/wire
+
 .PHONY: fuzz
 FUZZTIME ?= 60s
 fuzz: ## Run every fuzz target for FUZZTIME (60s each)

@@ -107,3 +107,62 @@ func deploymentOf(t *testing.T, l *testLab, name string) *appsv1.Deployment {
 	t.Fatalf("no Deployment %s", name)
 	return nil
 }
+
+// TestPlacement: Pods are spread over workers, or prefer those with other Pods of the lab, next
+// to what the policy prefers. Their templates do not depend on the links.
+func TestPlacement(t *testing.T) {
+	l := policy()
+	spread := deploymentOf(t, l, "vm").Spec.Template.Spec
+	if spread.Affinity.PodAffinity != nil || len(spread.TopologySpreadConstraints) != 1 {
+		t.Errorf("spread: %+v, %+v", spread.Affinity.PodAffinity, spread.TopologySpreadConstraints)
+	}
+	own := corev1.PodAffinityTerm{TopologyKey: "rack", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}
+	l = policy()
+	l.Pack = true
+	l.Nodes[0].Policy.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{own}}}
+	packed := deploymentOf(t, l, "vm").Spec.Template.Spec
+	affinity := packed.Affinity.PodAffinity
+	if len(packed.TopologySpreadConstraints) != 0 || affinity == nil || len(affinity.RequiredDuringSchedulingIgnoredDuringExecution) != 1 || len(affinity.PreferredDuringSchedulingIgnoredDuringExecution) != 1 {
+		t.Fatalf("pack: %+v, %+v", affinity, packed.TopologySpreadConstraints)
+	}
+	term := affinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm
+	if term.TopologyKey != corev1.LabelHostname || len(term.LabelSelector.MatchLabels) != 1 || term.LabelSelector.MatchLabels[contract.LabelLab] == "" {
+		t.Errorf("it prefers %+v", term)
+	}
+	if len(l.Nodes[0].Policy.Affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) != 0 {
+		t.Error("the policy itself was changed")
+	}
+}
+
+// TestLocalWires: the sidecar, and no other container, mounts the worker's folder, unless the
+// policy forbids it.
+func TestLocalWires(t *testing.T) {
+	for _, forbidden := range []bool{false, true} {
+		l := policy()
+		l.NoLocalWires = forbidden
+		spec := deploymentOf(t, l, "vm").Spec.Template.Spec
+		volumes, mounts, want := 0, 0, 1
+		if forbidden {
+			want = 0
+		}
+		for _, v := range spec.Volumes {
+			if v.HostPath != nil && v.HostPath.Path == contract.NearFolder {
+				volumes++
+			}
+		}
+		for _, c := range append(spec.InitContainers, spec.Containers...) {
+			for _, m := range c.VolumeMounts {
+				if m.Name != volumeNear {
+					continue
+				}
+				mounts++
+				if c.Name != contract.WireContainer || m.MountPath != contract.NearDir {
+					t.Errorf("container %s mounts it at %s", c.Name, m.MountPath)
+				}
+			}
+		}
+		if volumes != want || mounts != want {
+			t.Errorf("forbidden %v: %d volumes, %d mounts", forbidden, volumes, mounts)
+		}
+	}
+}

@@ -137,9 +137,22 @@ func BenchmarkWire(b *testing.B) {
 			median(c.rtt), above)
 	}
 	if v, l := got["veth"], got["local"]; v != nil && l != nil {
-		fmt.Printf("\nlocal beside veth: TCP %.2f at MTU 1500 and %.2f at 9000, packets %.2f, round trip %+.0f µs\n", median(l.tcp1500)/median(v.tcp1500),
-			median(l.tcp9000)/median(v.tcp9000), median(l.pps)/median(v.pps), median(l.rtt)-median(v.rtt))
+		// Round by round: the machine's speed may change between them.
+		beside := func(of func(*cell) []float64) string {
+			return fmt.Sprintf("%.2f", median(pairs(of(l), of(v), func(l, v float64) float64 { return l / v })))
+		}
+		fmt.Printf("\nlocal beside veth, medians of rounds: TCP %s at MTU 1500 and %s at 9000, packets %s, round trip %+.0f µs\n",
+			beside(func(c *cell) []float64 { return c.tcp1500 }), beside(func(c *cell) []float64 { return c.tcp9000 }), beside(func(c *cell) []float64 { return c.pps }),
+			median(pairs(l.rtt, v.rtt, func(l, v float64) float64 { return l - v })))
 	}
+}
+
+// pairs compares two lists, value by value.
+func pairs(a, b []float64, compare func(a, b float64) float64) (out []float64) {
+	for i := range a {
+		out = append(out, compare(a[i], b[i]))
+	}
+	return out
 }
 
 func median(v []float64) float64 {
