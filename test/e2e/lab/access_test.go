@@ -307,6 +307,7 @@ func (l *lab) proxied(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "is no node of lab access") {
 		t.Errorf("another host: %v: %s", err, out)
 	}
+	l.called(t, at)
 	dialer, err := netproxy.SOCKS5("tcp", at, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -328,6 +329,27 @@ func (l *lab) proxied(t *testing.T) {
 	worker := l.status(t).node("h2").Worker
 	t.Logf("tunnels on worker %s: %s", worker, l.OnNode(t, worker, "sh", "-c",
 		"for p in $(pgrep -f 'c9s-sidecar dial'); do grep VmRSS /proc/$p/status; done; true"))
+}
+
+// called uses gRPC's library through the proxy, as clients for gNMI do.
+func (l *lab) called(t *testing.T, proxy string) {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "grpc")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "../grpc")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	l.c9s(t, "cp", binary, "h2:/tmp/grpc", "-n", l.ns)
+	if out, err := l.in(t.Context(), "h2", "sh", "-c", "/tmp/grpc serve :57400 >/tmp/grpc.log 2>&1 &"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	client := exec.CommandContext(t.Context(), binary, "watch", "h2:57400")
+	client.Env = append(os.Environ(), "HTTPS_PROXY=http://"+proxy, "https_proxy=http://"+proxy, "NO_PROXY=", "no_proxy=")
+	out, err := client.CombinedOutput()
+	if err != nil || strings.Count(string(out), "NOT_SERVING\n") != 2 || strings.Count(string(out), "SERVING\n") != 4 {
+		t.Errorf("a stream of four states came to %v: %s", err, out)
+	}
 }
 
 // datagrams exchanges UDP with a program of a node, across a replacement of its Pod.
