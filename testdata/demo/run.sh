@@ -102,9 +102,9 @@ c9s status "$topo" -o wide
 say "c9s test: every link at its MTU, OSPF, PC1 to PC2, and the time without an answer when a link fails"
 c9s test testdata/demo/demo.test.yaml --topo "$topo"
 
-say "c9s run: the link R1-R2 fails twice, OSPF moves to R3, and a capture of R1-R2 has OSPF's packets"
+say "c9s run: the link R1-R2 goes down, OSPF moves to R3, and a capture of both ends of R1-R3 has its packets"
 mkdir -p demo
-c9s capture --link R1 R2 --topo "$topo" --filter 'ip proto 89' -w demo/ospf.pcapng --for 22s &
+c9s capture --link R1 R3 --topo "$topo" --filter ospf -w demo/ospf.pcapng --for 17s &
 c9s run testdata/demo/failover.yaml --topo "$topo"
 wait $!
 
