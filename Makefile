@@ -109,6 +109,10 @@ bench-planner: ## Compare the hooks with the catalogue: large labs, public labs,
 		echo "containerlab's module does not resolve here"; exit 1; \
 	fi
 
+.PHONY: bench-capture
+bench-capture: ## Measure what a capture costs the link that it captures (root)
+	$(GO) test -run '^$$' -bench '^BenchmarkPrice$$' -benchtime 1x -timeout 30m ./sidecar/capture
+
 .PHONY: bench-wire
 bench-wire: ## Measure the wire's datapaths beside veth and kernel VXLAN (root)
 	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 1x -timeout 30m ./pkg/wire
