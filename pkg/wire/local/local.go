@@ -169,6 +169,7 @@ func (d *Datapath) Ensure(l datapath.Leg, _ netip.Addr) error {
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = receiver(l.Wire), 65535
+	attrs.NumTxQueues, attrs.NumRxQueues = 1, 1 // not one for each processor, which redirects do not use
 	pair := &netlink.Veth{LinkAttrs: attrs, PeerName: sender(l.Wire), PeerNamespace: netlink.NsFd(int(namespace.Fd()))}
 	if err := d.h.LinkAdd(pair); err != nil {
 		return fmt.Errorf("making %s: %w", attrs.Name, err)
