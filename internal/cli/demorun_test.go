@@ -26,7 +26,7 @@ func TestDemoRun(t *testing.T) {
 		says     string
 	}{
 		"a new cluster of kind's": {where: "kind", programs: []string{"c9s", "docker", "go", "kind"}, calls: []string{
-			"kind create cluster --name c9s --wait 2m", "c9s image build ghcr.io/c9s-lab/c9s:", "-o bin/image.tar KUBECONFIG=ROOT/bin/kind.kubeconfig",
+			"kind create cluster --name c9s --wait 2m KUBECONFIG=ROOT/bin/kind.kubeconfig", "c9s image build ghcr.io/c9s-lab/c9s:", "-o bin/image.tar KUBECONFIG=ROOT/bin/kind.kubeconfig",
 			"kind load image-archive bin/image.tar --name c9s", "c9s deploy testdata/demo/demo.clab.yml --planner builtin --yes --image ghcr.io/c9s-lab/c9s:",
 			"KUBECONFIG=ROOT/bin/kind.kubeconfig", "c9s test testdata/demo/demo.test.yaml",
 		}, says: "kind delete cluster --name c9s"},
@@ -47,7 +47,7 @@ func TestDemoRun(t *testing.T) {
 				}
 			}
 			// The script's other programs, without those that are looked for.
-			for _, program := range []string{"sh", "cat", "grep", "mkdir", "xargs", "sha256sum", "cut"} {
+			for _, program := range []string{"sh", "cat", "grep", "mkdir", "mv", "xargs", "sha256sum", "cut"} {
 				path, err := exec.LookPath(program)
 				if err != nil {
 					t.Skipf("%s is not in PATH", program)

@@ -42,6 +42,7 @@ tests:
   - {series: 'c9s_node_ready{lab="other", node="R1"}', values: '0x44'}
   - {series: 'c9s_node_restarts_total{lab="it''s", node="R1"}', values: '0x8 1x36'}
   - {series: 'c9s_link_up{lab="it''s", a="R1:eth1", b="R2:eth1"}', values: '1x4 0x40'}
+  - {series: 'c9s_link_up{lab="it''s", a="R2:eth2", b="R3:eth1"}', values: '1x4 0x40'}
   - {series: 'c9s_link_loss_ratio{lab="it''s", a="R1:eth1", b="R2:eth1"}', values: '0.5x44'}
   - {series: 'c9s_link_impaired{lab="it''s", a="R1:eth1", b="R2:eth1"}', values: '0x44'}
   - {series: 'c9s_link_loss_ratio{lab="it''s", a="R2:eth2", b="R3:eth1"}', values: '0.5x44'}

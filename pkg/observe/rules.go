@@ -16,12 +16,14 @@ type Alert struct {
 
 // Alerts returns the alert rules for a lab.
 func Alerts(lab string) []Alert {
+	// What somebody broke on purpose is no alarm.
+	const unlessMeant = " unless on (lab, a, b) "
 	on := func(m Metric) string { return fmt.Sprintf("%s{%s=%q}", m.Name, LabelLab, lab) }
 	return []Alert{
 		{"C9sNodeNotReady", on(NodeReady) + " == 0", "5m", "warning", "Node {{ $labels.node }} of lab {{ $labels.lab }} is not ready."},
 		{"C9sNodeRestarts", "increase(" + on(NodeRestarts) + "[10m]) > 0", "", "warning", "Node {{ $labels.node }} of lab {{ $labels.lab }} has restarted."},
-		{"C9sLinkDown", on(LinkUp) + " == 0", "1m", "warning", "Link {{ $labels.a }} - {{ $labels.b }} of lab {{ $labels.lab }} is down."},
-		{"C9sLinkLoss", on(LinkLoss) + " > 0.05 unless on (lab, a, b) " + on(LinkImpaired) + " == 1", "1m", "warning",
+		{"C9sLinkDown", on(LinkUp) + " == 0" + unlessMeant + on(LinkImpaired) + " == 1", "1m", "warning", "Link {{ $labels.a }} - {{ $labels.b }} of lab {{ $labels.lab }} is down."},
+		{"C9sLinkLoss", on(LinkLoss) + " > 0.05" + unlessMeant + on(LinkImpaired) + " == 1", "1m", "warning",
 			"Link {{ $labels.a }} - {{ $labels.b }} of lab {{ $labels.lab }} loses {{ $value | humanizePercentage }} of its heartbeats."},
 		{"C9sLinkDrops", "rate(" + on(LinkDropped) + "[5m]) > 10", "5m", "info",
 			"Link {{ $labels.a }} - {{ $labels.b }} of lab {{ $labels.lab }} drops {{ $value | humanize }} frames per second."},

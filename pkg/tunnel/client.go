@@ -61,6 +61,16 @@ func (c *Client) end() {
 	})
 }
 
+// dead reports whether all connections have ended, and not only one.
+func (c *Client) dead() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return c.session.IsClosed()
+	}
+}
+
 // Ended is closed when the stream has ended.
 func (c *Client) Ended() <-chan struct{} { return c.ended }
 
@@ -126,7 +136,7 @@ func (c *Client) ask(t Target, first []byte) (net.Conn, *conn, error) {
 		}
 		return nil, nil, fmt.Errorf("%w: %w", ErrEnded, err)
 	}
-	asked := &conn{Stream: stream, target: t, asked: true}
+	asked := &conn{Stream: stream, target: t, asked: true, dead: c.dead}
 	return withNetwork(asked), asked, nil
 }
 
@@ -135,8 +145,10 @@ type conn struct {
 	*smux.Stream
 	target Target
 
-	// asked reports whether an answer of the far end comes before the first byte.
+	// asked reports whether an answer of the far end comes before the first byte, and dead
+	// whether it cannot come any more.
 	asked  bool
+	dead   func() bool
 	once   sync.Once
 	answer error
 
@@ -196,14 +208,22 @@ func (c *conn) wait() error {
 	c.once.Do(func() {
 		answer, err := readText(c.Stream)
 		switch {
-		case err != nil:
+		case err != nil && c.dead():
 			c.answer = fmt.Errorf("%w: %w", ErrEnded, err)
+		case err != nil:
+			c.answer = &DialError{Failed, "the sidecar gave up the connection: " + err.Error()}
 		case answer != "":
 			reason, text, _ := strings.Cut(answer, " ")
 			c.answer = &DialError{Reason(reason), text}
 		}
 	})
 	return c.answer
+}
+
+// Close ends the connection, after the answer: one that the node takes and drops was there.
+func (c *conn) Close() error {
+	_, _ = c.Write(nil)
+	return c.Stream.Close()
 }
 
 func (c *conn) Read(p []byte) (int, error) {

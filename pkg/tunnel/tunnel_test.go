@@ -432,6 +432,40 @@ func TestDialEarly(t *testing.T) {
 	b.Close()
 }
 
+// A node that takes a connection and drops it ends that connection, and no other.
+func TestDropped(t *testing.T) {
+	c := ends(t, generous, func(ctx context.Context, to Target) (net.Conn, error) {
+		if to.Port != 9 {
+			return echo(ctx, to)
+		}
+		a, b := halves()
+		b.out.CloseWithError(errors.New("connection reset by peer"))
+		b.in.CloseWithError(errors.New("connection reset by peer"))
+		return a, nil
+	})
+	other, err := c.Dial(t.Context(), Target{Network: TCP, Port: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for range 20 {
+		conn, err := c.Dial(t.Context(), Target{Network: TCP, Port: 9})
+		if err != nil {
+			t.Fatalf("a connection that was taken: %v", err)
+		}
+		if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, ErrEnded) {
+			t.Errorf("it reads %d bytes, %v", n, err)
+		}
+		conn.Close()
+	}
+	if _, err := io.WriteString(other, "x"); err != nil {
+		t.Errorf("the other one: %v", err)
+	}
+	if _, err := io.ReadFull(other, make([]byte, 1)); err != nil {
+		t.Errorf("the other one: %v", err)
+	}
+}
+
 // Small writes become few large ones, in order, and nothing is lost.
 func TestBatch(t *testing.T) {
 	r, w := io.Pipe()

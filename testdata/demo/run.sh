@@ -42,11 +42,12 @@ kind)
 		exit 1
 	}
 	say "A cluster of kind's (kind create cluster --name c9s)"
-	kind get clusters 2>/dev/null | grep -qx c9s || kind create cluster --name c9s --wait 2m
+	# A file of its own: kind would change the current context of the user's kubeconfig.
 	mkdir -p bin
 	KUBECONFIG=$PWD/bin/kind.kubeconfig
 	export KUBECONFIG
-	(umask 077 && kind get kubeconfig --name c9s >"$KUBECONFIG")
+	kind get clusters 2>/dev/null | grep -qx c9s || (umask 077 && kind create cluster --name c9s --wait 2m)
+	(umask 077 && kind get kubeconfig --name c9s >"$KUBECONFIG.new" && mv "$KUBECONFIG.new" "$KUBECONFIG")
 	archive
 	kind load image-archive bin/image.tar --name c9s
 	;;

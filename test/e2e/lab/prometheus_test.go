@@ -114,7 +114,7 @@ scrape_configs:
 }
 
 // TestPrometheus: a real Prometheus finds the lab by its annotations, reads all that the dashboard
-// shows, and fires an alert for a link that is down.
+// shows, and fires an alert for a link that is down without anybody's doing.
 func TestPrometheus(t *testing.T) {
 	if _, err := exec.LookPath("prometheus"); err != nil {
 		t.Skip("prometheus is not in PATH (apt-get install prometheus)")
@@ -158,12 +158,18 @@ topology:
 		t.Errorf("alerts of a lab at rest: %v, %v", alerts, err)
 	}
 
-	l.c9s(t, "link", "down", "A:eth1", "-n", l.ns)
+	if out, err := l.in(t.Context(), "A", "ip", "link", "set", "eth1", "down"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	alerts := p.has(t, `ALERTS{alertname="C9sLinkDown", alertstate="firing"}`)
 	if alerts[0]["a"] != "A:eth1" || alerts[0]["b"] != "b:eth1" || alerts[0]["severity"] != "warning" {
 		t.Errorf("%v", alerts)
 	}
-	l.c9s(t, "link", "up", "A:eth1", "-n", l.ns)
+	if out, err := l.in(t.Context(), "A", "ip", "link", "set", "eth1", "up"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	p.has(t, `c9s_link_up{a="A:eth1"} == 1`)
+	l.c9s(t, "link", "down", "A:eth1", "-n", l.ns)
+	p.has(t, `c9s_link_up == 0 and on (lab, a, b) c9s_link_impaired == 1`)
 	l.destroyed(t)
 }
