@@ -241,7 +241,7 @@ func (s *sidecar) loop(ctx context.Context, group *sync.WaitGroup, ends chan<- e
 			s.note(s.keepFabric(ctx, group, ends))
 		}
 		if err != nil {
-			slow.Reset(time.Second)
+			slow.Reset(min(time.Second, s.patience()))
 		} else {
 			slow.Reset(s.patience())
 		}

@@ -141,17 +141,22 @@ func greet(c *net.UnixConn, key []byte, own, server party) (*os.File, error) {
 	return file, nil
 }
 
-// received returns the one descriptor of a message, nil for none. The kernel has closed
-// those for which there was no room.
+// received returns the one descriptor of a message, nil for none. It closes all others: there is
+// room for two, since the kernel aligns them, and those without room are closed already.
 func received(rights []byte) *os.File {
-	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil || len(messages) != 1 {
+	messages, _ := unix.ParseSocketControlMessage(rights)
+	var all []int
+	for i := range messages {
+		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			all = append(all, fds...)
+		}
+	}
+	if len(all) != 1 {
+		for _, fd := range all {
+			unix.Close(fd)
+		}
 		return nil
 	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil
-	}
-	unix.CloseOnExec(fds[0])
-	return os.NewFile(uintptr(fds[0]), "netns")
+	unix.CloseOnExec(all[0])
+	return os.NewFile(uintptr(all[0]), "netns")
 }

@@ -127,6 +127,30 @@ func TestStrangersGetNothing(t *testing.T) {
 	}
 }
 
+// A server that has not the key leaves no descriptors behind, however many it passes.
+func TestStrangersLeaveNothing(t *testing.T) {
+	open := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		fatal(t, err)
+		return len(all)
+	}
+	a, b := pair(t)
+	for _, n := range []int{1, 2, 3, 50} {
+		before := open()
+		go func() {
+			_, _ = b.Write(make([]byte, nonceLen))
+			_, _ = b.Read(make([]byte, 500))
+			_, _, _ = b.WriteMsgUnix(make([]byte, macLen), unix.UnixRights(make([]int, n)...), nil)
+		}()
+		if f, err := greet(a, bytes.Repeat([]byte{1}, 32), r1, r2); f != nil || err == nil {
+			t.Fatalf("%d descriptors: %v, %v", n, f, err)
+		}
+		if after := open(); after != before {
+			t.Errorf("%d descriptors: %d are open, %d were", n, after, before)
+		}
+	}
+}
+
 // An old greeting is worth nothing: both ends have nonces.
 func TestReplayedGreeting(t *testing.T) {
 	key := bytes.Repeat([]byte{1}, 32)
