@@ -150,12 +150,10 @@ func (l *lab) own(t *testing.T) (out []string) {
 }
 
 // TestClass: copies of the demo for a class, all deployed at once. Each passes its tests, and all
-// go by one command, which asks for their number. A short run has two of them.
+// go by one command, which asks for their number.
 func TestClass(t *testing.T) {
-	count := 10
-	if testing.Short() {
-		count = 2
-	}
+	long(t)
+	const count = 10
 	name := fmt.Sprintf("class%d", time.Now().Unix()%1e6)
 	l := newLab(t, filepath.Join(repo, "testdata/demo/demo.clab.yml"), name)
 	other := smallLab(t, "other", goodImage)
@@ -220,10 +218,6 @@ func TestClass(t *testing.T) {
 	if got := l.own(t); len(got) != count {
 		t.Errorf("labs --mine: %v", got)
 	}
-	word := fmt.Sprint(count)
-	if count <= 3 {
-		word = copies[1].Name + " " + copies[0].Name
-	}
 	if out, err := l.atTerminal(t, "y\n", "destroy", "--all", "--mine"); err == nil || !strings.Contains(out, "nothing was changed") {
 		t.Errorf("destroy --all --mine takes y for an answer: %v\n%s", err, out)
 	}
@@ -231,7 +225,7 @@ func TestClass(t *testing.T) {
 		t.Errorf("destroy --all --mine does not ask: %v\n%s", err, out)
 	}
 	began = time.Now()
-	if out, err := l.atTerminal(t, word+"\n", "destroy", "--all", "--mine"); err != nil {
+	if out, err := l.atTerminal(t, fmt.Sprintln(count), "destroy", "--all", "--mine"); err != nil {
 		t.Errorf("destroy --all --mine: %v\n%s", err, out)
 	}
 	t.Logf("%d copies destroyed in %s", count, time.Since(began).Round(time.Second))
@@ -296,6 +290,7 @@ func TestSaveMany(t *testing.T) {
 
 // TestSaveOwnKind: a kind of the user's own for BIRD is saved, and comes back as it was.
 func TestSaveOwnKind(t *testing.T) {
+	long(t)
 	l := written(t, "own", map[string]string{
 		"lab.clab.yml": `name: own
 topology:
