@@ -424,10 +424,15 @@ func (m *mover) place(where int) {
 	m.b = b
 	before := sockets(t, m.workers[where])
 	b.start()
-	eventually(t, "the socket is there", func() bool {
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		m.sockets = slices.DeleteFunc(sockets(t, m.workers[where]), func(name string) bool { return slices.Contains(before, name) })
-		return len(m.sockets) == 1
-	})
+		if len(m.sockets) == 1 {
+			return
+		}
+		if time.Since(begin) > patience {
+			t.Fatalf("the Pod's sockets are %v, before there were %v: %+v", m.sockets, before, b.status(1))
+		}
+	}
 }
 
 // leave ends the Pod with all that it has.

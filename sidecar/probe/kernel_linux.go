@@ -85,11 +85,16 @@ func loadProgram(program []uint64) (int, error) {
 		log            uint64
 		version, flags uint32
 	}{kind: unix.BPF_PROG_TYPE_SCHED_CLS, count: uint32(len(program)), insns: uint64(uintptr(unsafe.Pointer(&program[0]))), license: uint64(uintptr(unsafe.Pointer(&license[0])))}
-	fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
-	if errno != 0 {
-		return 0, fmt.Errorf("loading a BPF program: %w", errno)
+	const tries = 50 // the verifier gives up when a signal arrives, as those of Go's scheduler
+	for try := 0; ; try++ {
+		fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+		switch {
+		case errno == 0:
+			return int(fd), nil
+		case (errno != unix.EAGAIN && errno != unix.EINTR) || try == tries:
+			return 0, fmt.Errorf("loading a BPF program: %w", errno)
+		}
 	}
-	return int(fd), nil
 }
 
 // tryPeerRedirect loads what the local datapath runs: r1 = 1; r2 = 0; call

@@ -38,6 +38,9 @@ func redirect(index int, helper uint64) Program {
 	return Program{0xb7 | 1<<8 | uint64(uint32(index))<<32, 0xb7 | 2<<8, 0x85 | helper<<32, exit}
 }
 
+// loadTries is how often a load is repeated that a signal interrupts.
+const loadTries = 50
+
 // Load loads a tc program.
 func (p Program) Load() (int, error) {
 	const bpfProgLoad, schedCls = 5, 3
@@ -53,11 +56,16 @@ func (p Program) Load() (int, error) {
 		logBuf             uint64
 		kernVersion, flags uint32
 	}{progType: schedCls, count: uint32(len(p)), insns: uint64(uintptr(unsafe.Pointer(&p[0]))), license: uint64(uintptr(unsafe.Pointer(&license[0])))}
-	fd, _, e := unix.Syscall(unix.SYS_BPF, bpfProgLoad, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
-	if e != 0 {
-		return 0, fmt.Errorf("loading a BPF program: %w", e)
+	// The verifier gives up when a signal arrives, as those by which Go preempts threads.
+	for try := 0; ; try++ {
+		fd, _, e := unix.Syscall(unix.SYS_BPF, bpfProgLoad, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+		switch {
+		case e == 0:
+			return int(fd), nil
+		case (e != unix.EAGAIN && e != unix.EINTR) || try == loadTries:
+			return 0, fmt.Errorf("loading a BPF program: %w", e)
+		}
 	}
-	return int(fd), nil
 }
 
 // OnIngress runs a loaded program for what arrives on an interface, in place of the one with
