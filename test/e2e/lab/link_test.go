@@ -215,11 +215,15 @@ func (l *lab) follow(t *testing.T) func(node, part string) {
 			}
 		}
 	}
-	for _, node := range []string{"A", "B"} { // both sidecars are followed
-		next("the first interface of "+node, func(line string) bool {
-			return strings.Contains(line, " interface snapshot ") && strings.Contains(line, "name=clab-"+l.name+"-"+node+",")
-		})
-	}
+	followed := map[string]bool{}
+	next("the first interfaces of A and B, in any order", func(line string) bool {
+		for _, node := range []string{"A", "B"} {
+			if strings.Contains(line, " interface snapshot ") && strings.Contains(line, "name=clab-"+l.name+"-"+node+",") {
+				followed[node] = true
+			}
+		}
+		return len(followed) == 2
+	})
 	return func(node, part string) {
 		t.Helper()
 		next(node+" "+part, func(line string) bool {
