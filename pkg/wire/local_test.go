@@ -142,6 +142,21 @@ func TestLocal(t *testing.T) {
 		fatal(t, a.fabric.Set(a.wires))
 		takes(t, DatapathLocal, a, b)
 	}
+	// Taken down, it stays as it is, but for the carriers.
+	for _, way := range [][2]*testPod{{a, b}, {b, a}} {
+		way[0].wires[0].Impairment = &contract.Impairment{Down: true}
+		fatal(t, way[0].fabric.Set(way[0].wires))
+		eventually(t, "both ends down", func() bool { return !a.dev.carrier("eth1") && !b.dev.carrier("eth1") })
+		if by := a.status(1).Datapath; by != DatapathLocal {
+			t.Errorf("a link that is down goes by %s", by)
+		}
+		way[0].wires[0].Impairment = nil
+		fatal(t, way[0].fabric.Set(way[0].wires))
+		eventually(t, "both ends up", func() bool { return a.dev.carrier("eth1") && b.dev.carrier("eth1") })
+		if _, err := p.ping("192.168.1.2", 100, 1); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, by := range []string{DatapathVXLAN, DatapathLocal, DatapathVXLAN, DatapathUDP, DatapathLocal} {
 		for _, w := range []*testPod{a, b} {
 			w.wires[0].Datapath = by
