@@ -93,7 +93,7 @@ func (l *lab) failsOver(t *testing.T) {
 			meanwhile = e.Detail
 		}
 	}
-	if r.Failed != 0 || len(r.Events) != 6 || len(r.Probes) != 1 || !strings.Contains(meanwhile, "dev eth2") {
+	if r.Failed != 0 || len(r.Events) != 5 || len(r.Probes) != 1 || !strings.Contains(meanwhile, "dev eth2") {
 		t.Fatalf("the report is %s", out)
 	}
 	if p := r.Probes[0]; p.State != "passed" || p.Sent != 750 || p.Received < 500 {
