@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
 
@@ -61,8 +63,25 @@ func (p prometheus) has(t *testing.T, expr string) series {
 	return got
 }
 
-// startPrometheus runs Prometheus with the configuration of the reference page and the lab's
-// alert rules. It ends with the test.
+// targets are the addresses that Pods of the lab offer by their annotations, as most configurations
+// of Prometheus look for them. Debian's Prometheus has no service discovery of Kubernetes.
+func (l *lab) targets(t *testing.T) []string {
+	t.Helper()
+	pods, err := l.Typed.CoreV1().Pods(l.ns).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, p := range pods.Items {
+		if p.Annotations["prometheus.io/scrape"] == "true" {
+			out = append(out, net.JoinHostPort(p.Status.PodIP, p.Annotations["prometheus.io/port"]))
+		}
+	}
+	return out
+}
+
+// startPrometheus runs Prometheus for the targets of the lab, with its alert rules. It ends
+// with the test.
 func startPrometheus(t *testing.T, l *lab) prometheus {
 	t.Helper()
 	dir := t.TempDir()
@@ -77,14 +96,8 @@ func startPrometheus(t *testing.T, l *lab) prometheus {
 rule_files: [rules.yaml]
 scrape_configs:
 - job_name: c9s
-  kubernetes_sd_configs: [{role: pod, kubeconfig_file: %q, namespaces: {names: [%s]}}]
-  relabel_configs:
-  - {source_labels: [__meta_kubernetes_pod_annotation_prometheus_io_scrape], regex: "true", action: keep}
-  - source_labels: [__address__, __meta_kubernetes_pod_annotation_prometheus_io_port]
-    regex: '(.+?)(?::\d+)?;(\d+)'
-    replacement: $1:$2
-    target_label: __address__
-`, l.Kubeconfig(), l.ns),
+  static_configs: [{targets: [%s]}]
+`, strings.Join(l.targets(t), ", ")),
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
