@@ -83,16 +83,24 @@ func (f *linkChange) run(ctx context.Context, world IO, args []string, to qualit
 	if err != nil {
 		return err
 	}
+	for _, arg := range args { // all of them, before the first change
+		if _, _, err := l.end(arg); err != nil {
+			return fail(err)
+		}
+	}
 	var rows []linkEnd
 	for _, arg := range args {
 		changed, err := l.setEnds(ctx, arg, f.both, to)
+		rows = append(rows, changed...)
 		if err != nil {
+			if len(rows) > 0 {
+				err = errors.Join(fmt.Errorf("%w; the table has what was changed before", err), printEnds(world, rows, f.output))
+			}
 			return fail(err)
 		}
-		rows = append(rows, changed...)
 	}
 	if f.write {
-		if err := f.declare(world, rows); err != nil {
+		if err := f.declare(ctx, world, l.found.Name, rows); err != nil {
 			return fail(err)
 		}
 	}
@@ -102,11 +110,17 @@ func (f *linkChange) run(ctx context.Context, world IO, args []string, to qualit
 // setEnds changes an interface and, with both, its peer.
 func (l *links) setEnds(ctx context.Context, arg string, both bool, to quality) ([]linkEnd, error) {
 	row, err := l.set(ctx, arg, to)
-	if err != nil || !both {
-		return []linkEnd{row}, err
+	if err != nil {
+		return nil, err
+	}
+	if !both {
+		return []linkEnd{row}, nil
 	}
 	peer, err := l.set(ctx, row.Peer, to)
-	return []linkEnd{row, peer}, err
+	if err != nil {
+		return []linkEnd{row}, err
+	}
+	return []linkEnd{row, peer}, nil
 }
 
 // disturb changes an interface, and its peer with both, and returns what restores them. It may
@@ -125,7 +139,9 @@ func (l *links) disturb(ctx context.Context, arg string, both bool, to quality) 
 	_, err = l.setEnds(ctx, arg, both, keeping)
 	return func(ctx context.Context) (err error) {
 		for _, e := range ends {
-			_, failed := l.set(ctx, e.name, func(*links, contract.Interface, contract.Quality) contract.Quality { return e.before })
+			_, failed := l.set(ctx, e.name, func(*links, contract.Interface, contract.Quality) contract.Quality {
+				return contract.Quality{Impairment: e.before.Impairment, Fault: e.before.Fault.Rest(time.Now())}
+			})
 			err = cmp.Or(err, failed)
 		}
 		return err

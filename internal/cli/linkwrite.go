@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,15 +13,26 @@ import (
 	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/fetch"
+	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/policy"
 )
 
 // declare writes the impairments of interfaces into the policy file. They are changed in the lab
 // by then.
-func (f *linkChange) declare(world IO, rows []linkEnd) error {
-	file, err := f.policyFile()
-	if err != nil {
+func (f *linkChange) declare(ctx context.Context, world IO, lab string, rows []linkEnd) error {
+	if err := f.writePolicy(ctx, world, lab, rows); err != nil {
 		return fmt.Errorf("the lab is changed, but not the policy file: %w", err)
+	}
+	return nil
+}
+
+func (f *linkChange) writePolicy(ctx context.Context, world IO, lab string, rows []linkEnd) error {
+	file, err := f.policyFile(ctx, world, lab)
+	if err != nil {
+		return err
+	}
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target // a link stays one
 	}
 	text, mode := "", fs.FileMode(0o644)
 	switch info, err := os.Stat(file); {
@@ -43,27 +55,37 @@ func (f *linkChange) declare(world IO, rows []linkEnd) error {
 		case err == nil:
 			text = out
 		case r.stays != nil || r.Changed:
-			return fmt.Errorf("the lab is changed, but not the policy file: %w", err)
+			return err
 		} // else it is as declared
 	}
 	if text == before {
 		return nil
 	}
 	if err := atomicfile.Write(file, []byte(text), mode, 0o755); err != nil {
-		return fmt.Errorf("the lab is changed, but not the policy file: %w", err)
+		return err
 	}
 	fmt.Fprintf(world.Err, "%s: written\n", show.Cell(file))
 	return nil
 }
 
 // policyFile returns the policy file of --write: the one named, or that next to the topology.
-func (f *linkChange) policyFile() (string, error) {
+func (f *linkChange) policyFile(ctx context.Context, world IO, lab string) (string, error) {
 	if f.policy != "" {
 		return f.policy, nil
 	}
 	dir := f.topo
 	if dir == "" && topologyHere() {
 		dir = "."
+		if f.lab != "" { // otherwise it is the topology that names the lab
+			c, err := (&topoFlags{}).compile(ctx, world, dir, pipeline.Input{})
+			if err != nil {
+				return "", err
+			}
+			defer c.Close()
+			if c.Lab == nil || c.Lab.Name != lab {
+				return "", fmt.Errorf("the topology here is not that of lab %s: name the policy file with --policy, or the topology with --topo", lab)
+			}
+		}
 	}
 	info, err := os.Stat(dir)
 	if dir == "" || err != nil {

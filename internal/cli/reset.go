@@ -135,10 +135,11 @@ func (f *resetFlags) run(ctx context.Context, world IO, names []string) error {
 	}
 	defer r.configs.Close()
 	rows := r.reset(ctx)
+	err = f.print(world, rows) // also of a run that is interrupted: some nodes are reset
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return exitCode(exitInterrupted)
 	}
-	return f.print(world, rows)
+	return err
 }
 
 // declare plans the nodes of the topology, if it is that of the lab.
@@ -248,11 +249,16 @@ func (r *resetting) rollBack(ctx context.Context, n cluster.Node) resetNode {
 		return row
 	case r.restart:
 		err = fmt.Errorf("%w: --restart", save.ErrNoRollback)
+	case ok && r.topology.saved && (kind.Reset == nil || kind.Reset.Put == ""):
+		err = fmt.Errorf("%w: kind %s has none to a saved configuration", save.ErrNoRollback, kind.Name)
 	case ok:
 		declared, _ := declaredConfig(r.lab, r.plans[n.Name], kind)
 		err = save.Reset(ctx, kind, r.configs.device(n, kind), declared)
 	}
 	switch {
+	case errors.Is(err, save.ErrNoRollback) && r.topology.saved:
+		// A restart brings back what the last deploy staged.
+		row.State, row.Reason = failedState, "it has to restart for its saved configuration: use 'c9s deploy --saved'"
 	case errors.Is(err, save.ErrNoRollback):
 		row.State, row.Reason = resetByRestart, strings.TrimPrefix(err.Error(), save.ErrNoRollback.Error()+": ")
 	case err != nil:
@@ -260,6 +266,9 @@ func (r *resetting) rollBack(ctx context.Context, n cluster.Node) resetNode {
 	}
 	return row
 }
+
+// settleTime is how long the old Pod of a node that restarts without its data may take to end.
+const settleTime = 2 * time.Minute
 
 // restartWithoutData replaces a Pod. Its members start without what is on its claim.
 func (r *resetting) restartWithoutData(ctx context.Context, pod string, members map[string]bool) error {
@@ -285,16 +294,24 @@ func (r *resetting) restartWithoutData(ctx context.Context, pod string, members 
 		return client.WaitPods(ctx, found.Namespace, found.Name, []string{pod})
 	}
 	if err := r.forget(ctx, pod, members, whole, false); err != nil {
-		return fmt.Errorf("deleting its data: %w", err)
+		err = fmt.Errorf("deleting its data: %w", err)
+		// It may have been marked nevertheless, and a later Pod would delete the data.
+		if undone := r.forget(context.WithoutCancel(ctx), pod, members, whole, true); undone != nil {
+			err = fmt.Errorf("%w; its next Pod may start without its data, since that cannot be taken back: %w", err, undone)
+		}
+		return err
 	}
 	// Nothing may write to the claim while the next Pod deletes what is on it.
 	if err := client.Scale(ctx, found.Namespace, pod, 0); err != nil {
 		return errors.Join(err, r.forget(context.WithoutCancel(ctx), pod, members, whole, true))
 	}
-	if err := client.WaitNoPod(ctx, found.Namespace, pod); err != nil {
+	// An interrupt does not leave the node stopped.
+	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	if err := client.WaitNoPod(settle, found.Namespace, pod); err != nil {
 		return fmt.Errorf("%w; 'c9s start' starts it, without its data", err)
 	}
-	if err := client.Scale(ctx, found.Namespace, pod, 1); err != nil {
+	if err := client.Scale(settle, found.Namespace, pod, 1); err != nil {
 		return fmt.Errorf("%w; 'c9s start' starts it, without its data", err)
 	}
 	return client.WaitPods(ctx, found.Namespace, found.Name, []string{pod})

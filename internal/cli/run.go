@@ -30,6 +30,8 @@ type runFlags struct {
 	seed     int64
 	list     bool
 	output   string
+	save     bool
+	yes      bool
 }
 
 func newRun(world IO) *cobra.Command {
@@ -40,7 +42,8 @@ func newRun(world IO) *cobra.Command {
 		Long: `Run carries out a scenario: a file of events, each at its time. Links go down, flap or lose
 frames, nodes stop, workers are drained, commands run in nodes. Meanwhile probes measure how
 long addresses are not reached. In the end, or if it is interrupted, run takes back what it did;
-changes of links end by themselves if it is killed.
+changes of links end by themselves if it is killed. It asks before a node stops whose running
+configuration is not saved; --save saves it first.
 
 The exit code is 0 if every event could be carried out and every probe stayed within its limit,
 otherwise 1.`,
@@ -65,6 +68,8 @@ otherwise 1.`,
 	fs.Int64Var(&f.seed, "seed", 0, "seed of the random choices (default: the file's, or a new one)")
 	fs.BoolVar(&f.list, "list", false, "list the events and carry out none")
 	fs.StringVarP(&f.output, "output", "o", "", "json prints the report as JSON")
+	fs.BoolVar(&f.save, "save", false, "save the running configurations of nodes that stop first, as 'c9s save' does")
+	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask about configurations that are not saved")
 	_ = cmd.MarkFlagDirname("kinds")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -113,7 +118,7 @@ func (f *runFlags) run(ctx context.Context, world IO, file string) error {
 		}
 	}
 	if slices.ContainsFunc(read.Events, func(e scenario.Event) bool { return len(e.Worker) > 0 }) {
-		if of.Workers, err = l.client.Workers(ctx); err != nil {
+		if of.Workers, of.Cordoned, err = l.client.Workers(ctx); err != nil {
 			return fail(err)
 		}
 	}
@@ -124,6 +129,10 @@ func (f *runFlags) run(ctx context.Context, world IO, file string) error {
 	}
 	if f.list {
 		return fail(f.printPlan(world, plan))
+	}
+	keep := keepWork{save: f.save, yes: f.yes, at: localFiles(f.topo, f.lab), table: world.Err}
+	if err := keep.before(ctx, world, l.client, l.found, losing(l.nodes, plan), catalogue, "Run"); err != nil {
+		return err
 	}
 	fmt.Fprintf(world.Err, "lab %s: %d events in %s, seed %d\n", show.Cell(l.found.Name), len(plan.Steps), plan.Length.Round(time.Millisecond), plan.Seed)
 	result, err := plan.Run(ctx, &scenarioActor{l}, func(r scenario.Record) {
@@ -146,6 +155,21 @@ func (f *runFlags) run(ctx context.Context, world IO, file string) error {
 		return errFailed
 	}
 	return nil
+}
+
+// losing returns the nodes whose Pods a scenario deletes.
+func losing(nodes []cluster.Node, p *scenario.Plan) []cluster.Node {
+	pods := map[string]bool{}
+	drained := false
+	for _, s := range p.Steps {
+		drained = drained || s.Event.Do == scenario.DoDrain
+		for _, n := range nodes {
+			if s.Field == "node" && s.Event.Do != scenario.DoStart && slices.Contains(s.Target, n.Name) {
+				pods[n.Deployment] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool { return n.Stopped || !drained && !pods[n.Deployment] })
 }
 
 func (f *runFlags) printPlan(world IO, p *scenario.Plan) error {
@@ -215,6 +239,9 @@ func printReport(world IO, r *scenario.Report) error {
 			within = fmt.Sprintf(" (allowed are %s)", time.Duration(p.Within*float64(time.Second)))
 		}
 		line := fmt.Sprintf("%s: %d of %d answered, unreachable for at most %.2fs%s: %s", p.Name, p.Received, p.Sent, p.Longest, within, p.State)
+		if p.More > 0 {
+			line += fmt.Sprintf("; the table has the %d longest outages of %d", len(p.Outages), len(p.Outages)+p.More)
+		}
 		if p.Detail != "" {
 			line += ": " + p.Detail
 		}

@@ -10,18 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Workers returns the names of the cluster's workers.
-func (c *Client) Workers(ctx context.Context) ([]string, error) {
+// Workers returns the names of the cluster's workers, and of those that are cordoned.
+func (c *Client) Workers(ctx context.Context) (all, cordoned []string, err error) {
 	list, err := c.Typed.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("listing the workers: %w", err)
+		return nil, nil, fmt.Errorf("listing the workers: %w", err)
 	}
-	var out []string
 	for _, n := range list.Items {
-		out = append(out, n.Name)
+		all = append(all, n.Name)
+		if n.Spec.Unschedulable {
+			cordoned = append(cordoned, n.Name)
+		}
 	}
-	slices.Sort(out)
-	return out, nil
+	slices.Sort(all)
+	return all, cordoned, nil
 }
 
 // Cordon keeps new Pods off a worker, or lets them on it again.

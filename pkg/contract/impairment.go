@@ -95,6 +95,24 @@ func (f *Fault) At(after time.Duration) (on bool, next time.Duration) {
 // Over reports whether the fault is over, by the clock of its author. It may be nil.
 func (f *Fault) Over(now time.Time) bool { return f == nil || now.Sub(f.Began) >= f.Length() }
 
+// Rest returns what is left of the fault, which begins now; nil if it is over. What is left of a
+// fault that comes and goes begins with a whole period.
+func (f *Fault) Rest(now time.Time) *Fault {
+	if f.Over(now) {
+		return nil
+	}
+	rest := *f
+	gone := max(0, now.Sub(f.Began).Milliseconds())
+	if f.EveryMS > 0 {
+		gone = (gone + f.EveryMS - 1) / f.EveryMS * f.EveryMS
+	}
+	rest.Began, rest.LengthMS = now.UTC(), f.LengthMS-gone
+	if rest.LengthMS <= 0 {
+		return nil
+	}
+	return &rest
+}
+
 // Quality is what an interface does to the frames that it sends.
 type Quality struct {
 	Impairment *Impairment

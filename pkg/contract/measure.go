@@ -80,8 +80,10 @@ type PingResult struct {
 	LongestMS int `json:"longestMs"`
 	// LastAnswered is set if the last requests were answered.
 	LastAnswered bool `json:"lastAnswered"`
-	// Outages are all times without an answer, at most MaxOutages of them.
-	Outages []PingOutage `json:"outages,omitempty"`
+	// Outages are the longest times without an answer, at most MaxOutages of them, in their
+	// order; MoreOutages is how many there are besides.
+	Outages     []PingOutage `json:"outages,omitempty"`
+	MoreOutages int          `json:"moreOutages,omitempty"`
 	// TookMS is the time from the first request to the end, in milliseconds.
 	TookMS int    `json:"tookMs,omitempty"`
 	Error  string `json:"error,omitempty"`

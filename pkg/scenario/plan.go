@@ -20,6 +20,8 @@ type Lab struct {
 	// Stopped are the nodes that are not running.
 	Stopped []string
 	Workers []string
+	// Cordoned are the workers that take no new Pods.
+	Cordoned []string
 }
 
 // Plan is a scenario for a lab: what happens when.

@@ -65,9 +65,11 @@ type ProbeRecord struct {
 	Sent     int    `json:"sent"`
 	Received int    `json:"received"`
 	// Longest is the longest outage, Within the longest that is allowed, 0 for any.
-	Longest float64  `json:"longestSeconds"`
-	Within  float64  `json:"withinSeconds,omitempty"`
+	Longest float64 `json:"longestSeconds"`
+	Within  float64 `json:"withinSeconds,omitempty"`
+	// Outages are the longest, More is how many there are besides.
 	Outages []Outage `json:"outages"`
+	More    int      `json:"moreOutages,omitempty"`
 	State   string   `json:"state"`
 	Detail  string   `json:"detail,omitempty"`
 }
@@ -92,15 +94,23 @@ const (
 	// scenario has a coarser one.
 	pingEvery = 20 * time.Millisecond
 	mostPings = 10_000
-	// recovery is how long taking back and the way back may take.
-	recovery = 2 * time.Minute
-	reaching = 30 * time.Second
+	// recovery is how long taking back each step may take, and reaching how long the way back
+	// does. Commands have leastCommand, and the rest of the scenario if that is longer.
+	recovery     = 5 * time.Minute
+	reaching     = 30 * time.Second
+	leastCommand = 10 * time.Second
 )
 
 // Run runs a scenario. tell is called with what happens, as it happens. What was done is taken
 // back before it returns, also if ctx is done.
 func (p *Plan) Run(ctx context.Context, actor Actor, tell func(Record)) (*Report, error) {
-	r := &runner{Plan: p, actor: actor, tell: tell}
+	r := &runner{Plan: p, actor: actor, tell: tell, stopped: map[string]bool{}, cordoned: map[string]bool{}}
+	for _, name := range p.lab.Stopped {
+		r.stopped[name] = true
+	}
+	for _, name := range p.lab.Cordoned {
+		r.cordoned[name] = true
+	}
 	if err := r.reached(ctx, reaching); err != nil {
 		return nil, fmt.Errorf("before the scenario: %w", err)
 	}
@@ -129,13 +139,61 @@ type runner struct {
 
 	mu      sync.Mutex
 	records []Record
-	undo    []undoing
+	undo    []*undoing
+	// What is so now: only what a step changes is taken back.
+	stopped, cordoned map[string]bool
 }
 
 // undoing takes a step back.
 type undoing struct {
-	text string
+	step *Step
 	run  func(context.Context) error
+}
+
+// remember keeps what takes a step back. One that is kept makes what was done to the same before
+// final.
+func (r *runner) remember(s *Step, undo func(context.Context) error, failed bool) *undoing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.Event.Keep {
+		if !failed {
+			r.undo = slices.DeleteFunc(r.undo, func(u *undoing) bool {
+				return u.step.Field == s.Field && s.Field != "exec" && !slices.ContainsFunc(u.step.Target, func(t string) bool { return !slices.Contains(s.Target, t) })
+			})
+		}
+		return nil
+	}
+	if undo == nil {
+		return nil
+	}
+	u := &undoing{s, undo}
+	r.undo = append(r.undo, u)
+	return u
+}
+
+// take returns whether a step is still to be taken back, and forgets it.
+func (r *runner) take(u *undoing) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.Index(r.undo, u)
+	if u == nil || i < 0 {
+		return false
+	}
+	r.undo = slices.Delete(r.undo, i, i+1)
+	return true
+}
+
+// change sets what is so for those names for which it is not so yet, and returns them.
+func (r *runner) change(state map[string]bool, names []string, to bool) (changed []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range names {
+		if state[name] != to {
+			state[name] = to
+			changed = append(changed, name)
+		}
+	}
+	return changed
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -176,29 +234,25 @@ func (r *runner) step(ctx context.Context, s *Step) {
 		rec.State, rec.Detail = Failed, err.Error()
 	}
 	r.record(rec)
-	if undo != nil && !s.Event.Keep {
-		r.mu.Lock()
-		r.undo = append(r.undo, undoing{s.Text, undo})
-		r.mu.Unlock()
-	}
+	back := r.remember(s, undo, err != nil)
 	length := time.Duration(s.Event.For)
-	if length == 0 || err != nil {
-		return
-	}
-	wait(ctx, time.Until(began.Add(length)))
-	if ctx.Err() != nil || s.At+length > r.Length {
+	if length == 0 || err != nil || s.At+length > r.Length {
 		return // it is taken back with the rest
 	}
-	r.end(ctx, s, s.At+length, undo)
+	wait(ctx, time.Until(began.Add(length)))
+	if ctx.Err() == nil {
+		r.end(ctx, s, s.At+length, back)
+	}
 }
 
 // end takes a step back after its time. The sidecars do that for links.
-func (r *runner) end(ctx context.Context, s *Step, planned time.Duration, undo func(context.Context) error) {
+func (r *runner) end(ctx context.Context, s *Step, planned time.Duration, back *undoing) {
 	began := time.Now()
 	rec := Record{At: began.Sub(r.began).Seconds(), Planned: planned.Seconds(), Event: "end of " + s.Text, State: Done, Source: s.Source}
-	if s.Field != "link" && undo != nil {
-		if err := undo(ctx); err != nil {
+	if s.Field != "link" && r.take(back) {
+		if err := back.run(ctx); err != nil {
 			rec.State, rec.Detail = Failed, err.Error()
+			r.remember(s, back.run, true) // and tried again in the end
 		}
 		rec.Seconds = time.Since(began).Seconds()
 	}
@@ -211,8 +265,15 @@ func (r *runner) act(ctx context.Context, s *Step) (detail string, undo func(con
 	case "link":
 		return r.links(ctx, s)
 	case "node":
-		if back := map[string]string{DoStop: DoStart, DoStart: DoStop}[s.Event.Do]; back != "" {
-			undo = func(ctx context.Context) error { return r.actor.Node(ctx, s.Target, back) }
+		if s.Event.Do == DoRestart {
+			return "", nil, r.actor.Node(ctx, s.Target, s.Event.Do)
+		}
+		back := map[string]string{DoStop: DoStart, DoStart: DoStop}[s.Event.Do]
+		if changed := r.change(r.stopped, s.Target, s.Event.Do == DoStop); len(changed) > 0 {
+			undo = func(ctx context.Context) error {
+				r.change(r.stopped, changed, back == DoStop)
+				return r.actor.Node(ctx, changed, back)
+			}
 		}
 		return "", undo, r.actor.Node(ctx, s.Target, s.Event.Do)
 	case "worker":
@@ -248,7 +309,12 @@ func (r *runner) workers(ctx context.Context, s *Step) (string, func(context.Con
 	for _, worker := range s.Target {
 		failed := r.actor.Worker(ctx, worker, s.Event.Do)
 		if failed == nil || s.Event.Do == DoDrain {
-			undo = append(undo, func(ctx context.Context) error { return r.actor.Worker(ctx, worker, back) })
+			if len(r.change(r.cordoned, []string{worker}, s.Event.Do != DoUncordon)) > 0 {
+				undo = append(undo, func(ctx context.Context) error {
+					r.change(r.cordoned, []string{worker}, back == DoCordon)
+					return r.actor.Worker(ctx, worker, back)
+				})
+			}
 		}
 		err = cmp.Or(err, failed)
 	}
@@ -276,7 +342,12 @@ func (r *runner) commands(ctx context.Context, s *Step) (string, func(context.Co
 	if len(s.Event.Undo) > 0 {
 		undo = func(ctx context.Context) error { _, err := run(ctx, s.Event.Undo); return err }
 	}
-	details, err := run(ctx, s.Event.Command)
+	limited, cancel := context.WithTimeout(ctx, max(leastCommand, time.Until(r.began.Add(r.Length))))
+	defer cancel()
+	details, err := run(limited, s.Event.Command)
+	if limited.Err() != nil && ctx.Err() == nil {
+		err = errors.New("the command has not ended by the end of the scenario")
+	}
 	return strings.Join(details, "; "), undo, err
 }
 
@@ -310,14 +381,14 @@ func backwards(list []func(context.Context) error) func(context.Context) error {
 
 // takeBack takes back what steps did, the last first, and waits until probes are answered again.
 func (r *runner) takeBack(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, recovery)
-	defer cancel()
 	began := time.Now()
 	var errs []error
 	for _, u := range slices.Backward(r.undo) {
-		if err := u.run(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", u.text, err))
+		limited, cancel := context.WithTimeout(ctx, recovery) // each: one that hangs does not spend the others' time
+		if err := u.run(limited); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", u.step.Text, err))
 		}
+		cancel()
 	}
 	if len(r.undo) == 0 && len(r.Probes) == 0 {
 		return
@@ -419,6 +490,8 @@ func judge(p *Probe, m measured, began time.Time, events []Record) ProbeRecord {
 		return out
 	}
 	out.Sent, out.Received = m.result.Sent, m.result.Received
+	out.Longest = (time.Duration(m.result.LongestMS) * time.Millisecond).Seconds()
+	out.More = m.result.MoreOutages
 	for _, o := range m.result.Outages {
 		at := m.began.Add(time.Duration(o.AtMS) * time.Millisecond).Sub(began)
 		outage := Outage{At: at.Seconds(), Seconds: (time.Duration(o.LengthMS) * time.Millisecond).Seconds()}
@@ -427,7 +500,6 @@ func judge(p *Probe, m measured, began time.Time, events []Record) ProbeRecord {
 				outage.After = e.Event
 			}
 		}
-		out.Longest = max(out.Longest, outage.Seconds)
 		out.Outages = append(out.Outages, outage)
 	}
 	switch {

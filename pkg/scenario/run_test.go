@@ -64,7 +64,7 @@ func (l *fakeLab) Worker(_ context.Context, worker, do string) error {
 }
 
 func (l *fakeLab) lab() *Lab {
-	out := &Lab{Lab: &labtest.Lab{Name: "l"}, Stopped: []string{"R9"}, Workers: []string{"n1", "n2"}}
+	out := &Lab{Lab: &labtest.Lab{Name: "l"}, Stopped: []string{"R9"}, Workers: []string{"n1", "n2"}, Cordoned: []string{"n2"}}
 	for _, name := range []string{"R1", "R2", "R3"} {
 		out.Nodes = append(out.Nodes, labtest.Node{Name: name, Pod: strings.ToLower(name), Container: true})
 	}
@@ -86,6 +86,9 @@ func (l *fakeLab) lab() *Lab {
 		result := contract.PingResult{Sent: max(1, ping.Count), Received: max(1, ping.Count), TookMS: int(took.Milliseconds()), LastAnswered: true}
 		if ping.Count > 1 {
 			result.Outages = l.outages
+			for _, o := range l.outages {
+				result.LongestMS = max(result.LongestMS, o.LengthMS)
+			}
 		}
 		return contract.Measurement{Pings: []contract.PingResult{result}}, nil
 	}
@@ -133,7 +136,7 @@ events:
 		}
 		wantLog := []string{
 			"2.0 link R1:eth1 both=false", "5.0 stop R2", "8.0 start R2", "9.0 drain n1", "10.0 exec R1 show", "10.0 exec R2 show", "11.0 exec R3 false", "20.0 link R1:eth2 both=true",
-			"25.0 restore R1:eth2", "25.0 exec R3 true", "25.0 uncordon n1", "25.0 start R2", "25.0 restore R1:eth1",
+			"25.0 restore R1:eth2", "25.0 exec R3 true", "25.0 uncordon n1", "25.0 restore R1:eth1",
 		}
 		if !slices.Equal(l.log, wantLog) {
 			t.Errorf("it did\n%s\nwant\n%s", strings.Join(l.log, "\n"), strings.Join(wantLog, "\n"))
@@ -189,6 +192,48 @@ func TestRunInterrupted(t *testing.T) {
 			t.Errorf("it did %q, want %q", l.log, want)
 		}
 	})
+}
+
+// TestTakeBack: only what a step changed is taken back, once, and a step that is kept makes final
+// what was done to the same before.
+func TestTakeBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"a node that is started again": {"events:\n  - {at: 1s, node: R2, do: stop}\n  - {at: 3s, node: R2, do: start}\n",
+			[]string{"1.0 stop R2", "3.0 start R2", "8.0 stop R2", "8.0 start R2"}},
+		"a node that runs":                 {"events:\n  - {at: 1s, node: R2, do: start}\n", []string{"1.0 start R2"}},
+		"a node that did not run":          {"events:\n  - {at: 1s, node: R9, do: stop}\n", []string{"1.0 stop R9"}},
+		"a worker that was cordoned":       {"events:\n  - {at: 1s, worker: n2, do: drain}\n", []string{"1.0 drain n2"}},
+		"a worker that was not":            {"events:\n  - {at: 1s, worker: n1, do: cordon}\n", []string{"1.0 cordon n1", "6.0 uncordon n1"}},
+		"a command with a time":            {"events:\n  - {at: 1s, exec: R1, command: [add], undo: [del], for: 2s}\n", []string{"1.0 exec R1 add", "3.0 exec R1 del"}},
+		"longer than the scenario":         {"duration: 4s\nevents:\n  - {at: 1s, link: \"R1:eth1\", for: 1h}\n", []string{"1.0 link R1:eth1 both=false", "4.0 restore R1:eth1"}},
+		"kept after another of the same":   {"events:\n  - {at: 1s, link: \"R1:eth1\", for: 1s}\n  - {at: 4s, link: \"R1:eth1\", impair: {loss: 5}, keep: true}\n", []string{"1.0 link R1:eth1 both=false", "4.0 link R1:eth1 both=false"}},
+		"kept, and another of another one": {"events:\n  - {at: 1s, node: R1, do: stop}\n  - {at: 2s, node: R2, do: stop, keep: true}\n", []string{"1.0 stop R1", "2.0 stop R2", "7.0 start R1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &fakeLab{links: map[string]contract.Quality{}, began: time.Now()}
+				if _, err := planOf(t, l, c.text, 1).Run(t.Context(), l, func(Record) {}); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(l.log, c.want) {
+					t.Errorf("it did %q, want %q", l.log, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestJudge: the longest outage decides, also if the list of them is cut.
+func TestJudge(t *testing.T) {
+	p := judge(&Probe{From: "R1", Within: labtest.Duration(time.Second)}, measured{result: contract.PingResult{
+		Sent: 10, Received: 5, LongestMS: 3000, MoreOutages: 7, Outages: []contract.PingOutage{{AtMS: 10, LengthMS: 20}},
+	}}, time.Now(), nil)
+	if p.State != Failed || p.Longest != 3 || p.More != 7 {
+		t.Errorf("%+v", p)
+	}
 }
 
 // TestRunReports: what cannot be done is reported, and the rest goes on.

@@ -245,6 +245,16 @@ func TestOutages(t *testing.T) {
 	}
 }
 
+func TestLongestOutages(t *testing.T) {
+	all := []contract.PingOutage{{AtMS: 1, LengthMS: 20}, {AtMS: 2, LengthMS: 40}, {AtMS: 3, LengthMS: 20}, {AtMS: 4, LengthMS: 5000}}
+	if kept, more := longestOutages(all, 2); more != 2 || len(kept) != 2 || kept[0].AtMS != 2 || kept[1].AtMS != 4 {
+		t.Errorf("%+v and %d more", kept, more)
+	}
+	if kept, more := longestOutages(all, 4); more != 0 || len(kept) != 4 {
+		t.Errorf("%+v and %d more", kept, more)
+	}
+}
+
 func TestNames(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hosts")
 	if err := os.WriteFile(file, []byte("# names\n172.20.20.11 R1 r1.lab # first\n3fff::11 R1\nrubbish R2\n"), 0o644); err != nil {

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -249,11 +251,23 @@ func (p *Pod) ping(ctx context.Context, r contract.PingRequest) (result contract
 	for _, o := range result.Outages {
 		result.LongestMS = max(result.LongestMS, o.LengthMS)
 	}
-	result.Outages = result.Outages[:min(len(result.Outages), contract.MaxOutages)]
+	result.Outages, result.MoreOutages = longestOutages(result.Outages, contract.MaxOutages)
 	if got > 0 {
 		result.Error = ""
 	}
 	return result
+}
+
+// longestOutages returns the longest outages, in their order, and how many there are besides.
+func longestOutages(all []contract.PingOutage, most int) (kept []contract.PingOutage, more int) {
+	if len(all) <= most {
+		return all, 0
+	}
+	kept = slices.Clone(all)
+	slices.SortStableFunc(kept, func(a, b contract.PingOutage) int { return cmp.Compare(b.LengthMS, a.LengthMS) })
+	kept = kept[:most]
+	slices.SortFunc(kept, func(a, b contract.PingOutage) int { return cmp.Compare(a.AtMS, b.AtMS) })
+	return kept, len(all) - most
 }
 
 // outages returns the times without an answer: from the first request that had none to the next
