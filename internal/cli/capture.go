@@ -316,7 +316,7 @@ func (f *captureFlags) outputs(world IO, c *capturing) (close func() error, err 
 	case f.write == "-":
 		writers = append(writers, show.Raw(world.Out))
 	default:
-		file, err := os.Create(f.write)
+		file, err := createOutput(f.write)
 		if err != nil {
 			return nil, err
 		}
@@ -444,4 +444,13 @@ func newCapturing(start access.Start, request capture.Request, of map[string][]c
 	c.stop = sync.OnceFunc(func() { close(c.ended) })
 	c.merger.Emit = c.emit
 	return c
+}
+
+// createOutput creates a file, or opens what is there already and is no file, such as a FIFO: only
+// for writing, so that it ends when its reader does.
+func createOutput(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return os.OpenFile(name, os.O_WRONLY, 0)
+	}
+	return os.Create(name)
 }

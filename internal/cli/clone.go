@@ -159,12 +159,21 @@ func (f *cloneFlags) run(ctx context.Context, world IO, name string) error {
 	if top == "" {
 		top = name
 	}
-	if _, err := os.Lstat(filepath.Join(top, accessFile)); err == nil {
-		return fail(fmt.Errorf("%s exists: choose another folder with --dir", filepath.Join(top, accessFile)))
-	}
 	copies, err := f.plan(name, top, original, c.Lab.Mgmt)
 	if err != nil {
 		return fail(err)
+	}
+	// All of it before the first file: a run that ends halfway could not be repeated.
+	taken := []string{filepath.Join(top, accessFile), filepath.Join(top, studentsFile)}
+	if f.count > 0 {
+		for i := range copies {
+			taken = append(taken, copies[i].Folder)
+		}
+	}
+	for _, name := range taken {
+		if _, err := os.Lstat(name); err == nil {
+			return fail(fmt.Errorf("%s exists: choose another folder with --dir; nothing was written", name))
+		}
 	}
 	for i := range copies {
 		if err := f.write(ctx, world, &copies[i], original, c); err != nil {

@@ -72,6 +72,9 @@ func (f *labCopyFlags) collect(ctx context.Context, world IO, namespace string) 
 
 // files fills in the files of a topology.
 func (f *labCopyFlags) files(s *snapshot.Snapshot, c *pipeline.Compiled) error {
+	if len(f.vars) > 0 {
+		return errors.New("--vars: these files would not be stored; name them as the topology, with _vars before the extension, and they are")
+	}
 	var extra []string
 	dir := c.Source.Dir
 	if test := testFile(filepath.Join(dir, c.Source.Base), ""); test != "" && dir != "" {

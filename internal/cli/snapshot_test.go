@@ -111,9 +111,14 @@ func TestSnapshotAndRestore(t *testing.T) {
 // TestSnapshotLeavesOut: what is outside the folder, and links in bound folders, are named.
 func TestSnapshotLeavesOut(t *testing.T) {
 	dir := writeLab(t, map[string]string{
-		"lab/t.clab.yml": "name: t\ntopology:\n  nodes:\n    A: {kind: linux, image: a, binds: [\"../outside.txt:/o\", \"tools:/tools\"]}\n",
+		"lab/t.clab.yml": "name: t\ntopology:\n  nodes:\n    A: {kind: linux, image: a, binds: [\"../outside.txt:/o\", \"tools:/tools\", \"linked.txt:/l\", \"way/outside.txt:/w\"]}\n",
 		"lab/tools/file": "x", "outside.txt": "x",
 	})
+	for name, to := range map[string]string{"linked.txt": "../outside.txt", "way": ".."} {
+		if err := os.Symlink(to, filepath.Join(dir, "lab", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Symlink("file", filepath.Join(dir, "lab", "tools", "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +127,14 @@ func TestSnapshotLeavesOut(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
-	if len(r.Missing) != 2 || !strings.HasSuffix(r.Missing[0], "outside.txt") || r.Missing[1] != "tools/link" {
+	slices.Sort(r.Missing)
+	if len(r.Missing) != 4 || !strings.HasSuffix(r.Missing[0], "outside.txt") || !slices.Equal(r.Missing[1:], []string{"linked.txt", "tools/link", "way/outside.txt"}) {
 		t.Errorf("missing: %v", r.Missing)
+	}
+	for _, name := range []string{"linked.txt", "way", "way/outside.txt"} {
+		if _, err := os.Lstat(filepath.Join(dir, "s", "lab", name)); err == nil {
+			t.Errorf("%s is in the snapshot", name)
+		}
 	}
 	if !strings.Contains(errs, "warning: the topology also reads links or files outside its folder, which are left out: ") {
 		t.Errorf("no warning:\n%s", errs)

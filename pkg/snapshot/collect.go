@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
@@ -25,7 +26,12 @@ func (s *Snapshot) Collect(src *topology.Source, extra ...string) error {
 	}
 	s.Topology = src.Base
 	s.Missing = src.Reach.Outside()
-	c := &collector{dir: src.Dir, budget: newBudget()}
+	root, err := os.OpenRoot(src.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	c := &collector{dir: src.Dir, root: root, budget: newBudget()}
 	if err := c.add(File{Name: src.Base, Mode: 0o644, Data: src.Data}); err != nil {
 		return err
 	}
@@ -44,9 +50,11 @@ func (s *Snapshot) Collect(src *topology.Source, extra ...string) error {
 	return nil
 }
 
-// collector reads files of a folder.
+// collector reads files of a folder, and none through a link: what that leads to may not be meant
+// for others.
 type collector struct {
 	dir    string
+	root   *os.Root
 	budget *budget
 	files  []File
 	links  []string
@@ -68,8 +76,17 @@ func (c *collector) read(name string) error {
 	if name == "." || c.budget.seen[name] {
 		return nil
 	}
-	full := filepath.Join(c.dir, filepath.FromSlash(name))
-	info, err := os.Stat(full)
+	linked, err := c.linked(name)
+	if err != nil {
+		return err
+	}
+	if linked {
+		if !slices.Contains(c.links, name) {
+			c.links = append(c.links, name)
+		}
+		return nil
+	}
+	info, err := c.root.Lstat(filepath.FromSlash(name))
 	if err != nil {
 		return err
 	}
@@ -81,10 +98,26 @@ func (c *collector) read(name string) error {
 		c.links = append(c.links, name)
 		return nil
 	}
-	if f.Data, err = readAtMost(full, maxBytes); err != nil {
+	if f.Data, err = c.readAtMost(name, maxBytes); err != nil {
 		return err
 	}
 	return c.add(f)
+}
+
+// linked reports whether a name is a symbolic link, or has one on its way.
+func (c *collector) linked(name string) (bool, error) {
+	at := ""
+	for _, part := range strings.Split(name, "/") {
+		at = path.Join(at, part)
+		info, err := c.root.Lstat(filepath.FromSlash(at))
+		if err != nil {
+			return false, err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // noteLinks notes the symbolic links in a folder: they stay links in a container.
@@ -118,8 +151,8 @@ func (c *collector) tree(name string) error {
 	})
 }
 
-func readAtMost(name string, limit int64) ([]byte, error) {
-	in, err := os.Open(name)
+func (c *collector) readAtMost(name string, limit int64) ([]byte, error) {
+	in, err := c.root.Open(filepath.FromSlash(name))
 	if err != nil {
 		return nil, err
 	}
