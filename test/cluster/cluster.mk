@@ -30,6 +30,10 @@ e2e: ## Run the end-to-end tests on a cluster of their own (root; E2E_FLAGS=-sho
 e2e-clock: ## A worker's clock ten minutes off; builds the kubelet and containerd a second time (root)
 	@cd test/e2e && C9S_CLOCK_OFF=1 C9S_CLUSTER=$(or $(CLUSTER_NAME),e2e) $(GO) test -count=1 -timeout 80m -v -run '^TestClockOff$$' ./lab
 
+.PHONY: e2e-flux
+e2e-flux: ## Flux's controllers keep a lab as a Git repository has it; builds them, about 10 minutes the first time (root)
+	@cd test/e2e && C9S_FLUX=1 C9S_CLUSTER=$(or $(CLUSTER_NAME),e2e) $(GO) test -count=1 -timeout 80m -v -run '^TestFlux$$' ./lab
+
 .PHONY: cluster-soak
 cluster-soak: ## Cluster up, 30 Pods, down, 20 times over: nothing may be left (root)
 	@cd test/e2e && C9S_SOAK=$(or $(CYCLES),20) $(GO) test -count=1 -timeout 80m -v -run '^TestSoak$$' ./soak
