@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/c9s-lab/c9s/internal/strictyaml"
@@ -49,7 +48,7 @@ const DefaultTimeout = time.Minute
 func Load(file string, data []byte) (*File, []diag.Diagnostic) {
 	l := &loader{Decoder: strictyaml.Decoder{
 		File: file, Diags: &diag.List{}, Top: "in a file of tests", AllKeys: "docs/reference/test.md lists the keys",
-		Codes: strictyaml.Codes{WrongType: CodeTest, UnknownKey: CodeTest, DuplicateKey: CodeTest, BadValue: CodeTest, TooLarge: CodeTest},
+		Codes: strictyaml.OneCode(CodeTest),
 	}}
 	f := l.load(data)
 	if l.Diags.HasErrors() {
@@ -65,25 +64,14 @@ func (l *loader) wrong(pos diag.Pos, hint, format string, args ...any) {
 }
 
 func (l *loader) load(data []byte) *File {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		l.Diags.Add(strictyaml.SyntaxError(CodeTest, l.File, string(data), err))
+	root := l.Root(data, CodeTest, "the file of tests", APIVersion)
+	if root == nil {
 		return nil
 	}
-	top := diag.Pos{File: l.File}
-	if len(doc.Content) == 0 {
-		l.wrong(top, "begin with apiVersion: "+APIVersion, "the file of tests is empty")
-		return nil
-	}
-	top.Line, top.Column = doc.Content[0].Line, doc.Content[0].Column
+	top := l.Pos(root)
 	f := &File{}
-	l.Decode(doc.Content[0], f, "")
-	if f.APIVersion != APIVersion {
-		l.wrong(top, "write apiVersion: "+APIVersion, "apiVersion is %q", f.APIVersion)
-	}
-	if f.Kind != Kind {
-		l.wrong(top, "write kind: "+Kind, "kind is %q", f.Kind)
-	}
+	l.Decode(root, f, "")
+	l.CheckHeader(root, strictyaml.Header{APIVersion: f.APIVersion, Kind: f.Kind}, strictyaml.Header{APIVersion: APIVersion, Kind: Kind})
 	for _, name := range f.Basics {
 		if !slices.Contains(AllBasics, name) {
 			l.wrong(top, "use "+strings.Join(AllBasics, ", "), "basics: %q is not a check", name)

@@ -35,9 +35,7 @@ func LoadTree(root *yaml.Node, locate func(diag.Pos) diag.Pos) (*Policy, []diag.
 }
 
 func newReader(file string) *reader {
-	return &reader{Decoder: strictyaml.Decoder{File: file, Diags: &diag.List{}, Codes: strictyaml.Codes{
-		WrongType: CodeInvalid, UnknownKey: CodeInvalid, DuplicateKey: CodeInvalid, BadValue: CodeInvalid, TooLarge: CodeInvalid,
-	}}}
+	return &reader{Decoder: strictyaml.Decoder{File: file, Diags: &diag.List{}, Codes: strictyaml.OneCode(CodeInvalid)}}
 }
 
 func (r *reader) run(load func(*reader) *Policy) (*Policy, []diag.Diagnostic) {
@@ -60,16 +58,11 @@ func (r *reader) errorf(n *yaml.Node, hint, format string, args ...any) {
 }
 
 func (r *reader) load(data []byte) *Policy {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		r.Diags.Add(strictyaml.SyntaxError(topology.CodeSyntax, r.File, string(data), err))
+	root := r.Root(data, topology.CodeSyntax, "the policy file", APIVersion)
+	if root == nil {
 		return nil
 	}
-	if len(doc.Content) == 0 {
-		r.Diags.Errorf(CodeInvalid, diag.Pos{File: r.File}, "begin with apiVersion: "+APIVersion, "the policy file is empty")
-		return nil
-	}
-	return r.tree(doc.Content[0])
+	return r.tree(root)
 }
 
 func (r *reader) tree(root *yaml.Node) *Policy {

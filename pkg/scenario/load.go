@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -43,7 +41,7 @@ const (
 func Load(file string, data []byte) (*File, []diag.Diagnostic) {
 	l := &loader{Decoder: strictyaml.Decoder{
 		File: file, Diags: &diag.List{}, Top: "in a scenario", AllKeys: "docs/reference/scenario.md lists the keys",
-		Codes: strictyaml.Codes{WrongType: CodeScenario, UnknownKey: CodeScenario, DuplicateKey: CodeScenario, BadValue: CodeScenario, TooLarge: CodeScenario},
+		Codes: strictyaml.OneCode(CodeScenario),
 	}}
 	f := l.load(data)
 	if l.Diags.HasErrors() {
@@ -59,25 +57,14 @@ func (l *loader) wrong(pos diag.Pos, hint, format string, args ...any) {
 }
 
 func (l *loader) load(data []byte) *File {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		l.Diags.Add(strictyaml.SyntaxError(CodeScenario, l.File, string(data), err))
+	root := l.Root(data, CodeScenario, "the scenario", APIVersion)
+	if root == nil {
 		return nil
 	}
-	top := diag.Pos{File: l.File}
-	if len(doc.Content) == 0 {
-		l.wrong(top, "begin with apiVersion: "+APIVersion, "the scenario is empty")
-		return nil
-	}
-	top.Line, top.Column = doc.Content[0].Line, doc.Content[0].Column
+	top := l.Pos(root)
 	f := &File{}
-	l.Decode(doc.Content[0], f, "")
-	if f.APIVersion != APIVersion {
-		l.wrong(top, "write apiVersion: "+APIVersion, "apiVersion is %q", f.APIVersion)
-	}
-	if f.Kind != Kind {
-		l.wrong(top, "write kind: "+Kind, "kind is %q", f.Kind)
-	}
+	l.Decode(root, f, "")
+	l.CheckHeader(root, strictyaml.Header{APIVersion: f.APIVersion, Kind: f.Kind}, strictyaml.Header{APIVersion: APIVersion, Kind: Kind})
 	if time.Duration(f.Duration) > longest {
 		l.wrong(top, "", "duration is longer than %s", longest)
 	}

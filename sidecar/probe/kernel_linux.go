@@ -3,15 +3,14 @@ package probe
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"runtime"
-	"unsafe"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/wire/datapath"
 )
 
 // tryNAT makes what sidecar/nft makes of NAT: a chain of family inet (Linux 5.2)
@@ -57,7 +56,7 @@ func commit(chain *nftables.Chain, rule ...expr.Any) error {
 
 // tryShield drops by a BPF program what comes in by an interface, as on each leg.
 func tryShield(index int) error {
-	fd, err := loadProgram([]uint64{0xb7 | 2<<32, 0x95}) // r0 = TC_ACT_SHOT; exit (linux/bpf.h, pkt_cls.h)
+	fd, err := datapath.Drop.Load()
 	if err != nil {
 		return err
 	}
@@ -71,36 +70,9 @@ func tryShield(index int) error {
 	})
 }
 
-// loadProgram loads a tc program.
-func loadProgram(program []uint64) (int, error) {
-	license := []byte("GPL\x00")
-	var pins runtime.Pinner // the kernel gets addresses as numbers
-	defer pins.Unpin()
-	pins.Pin(&program[0])
-	pins.Pin(&license[0])
-	attr := struct {
-		kind, count    uint32
-		insns, license uint64
-		logLevel, size uint32
-		log            uint64
-		version, flags uint32
-	}{kind: unix.BPF_PROG_TYPE_SCHED_CLS, count: uint32(len(program)), insns: uint64(uintptr(unsafe.Pointer(&program[0]))), license: uint64(uintptr(unsafe.Pointer(&license[0])))}
-	const tries = 50 // the verifier gives up when a signal arrives, as those of Go's scheduler
-	for try := 0; ; try++ {
-		fd, _, errno := unix.Syscall(unix.SYS_BPF, unix.BPF_PROG_LOAD, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
-		switch {
-		case errno == 0:
-			return int(fd), nil
-		case (errno != unix.EAGAIN && errno != unix.EINTR) || try == tries:
-			return 0, fmt.Errorf("loading a BPF program: %w", errno)
-		}
-	}
-}
-
-// tryPeerRedirect loads what the local datapath runs: r1 = 1; r2 = 0; call
-// bpf_redirect_peer; exit.
+// tryPeerRedirect loads what the local datapath runs.
 func tryPeerRedirect() error {
-	fd, err := loadProgram([]uint64{0xb7 | 1<<8 | 1<<32, 0xb7 | 2<<8, 0x85 | 155<<32, 0x95})
+	fd, err := datapath.RedirectToPeer(1).Load()
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (l *loader) decode(file string, node *yaml.Node, k *Kind) bool {
 	var problems diag.List
 	d := strictyaml.Decoder{
 		File: file, Diags: &problems, Top: "in a kind", AllKeys: "docs/reference/kinds.md lists the fields", AnyText: true,
-		Codes: strictyaml.Codes{WrongType: CodeKindFile, UnknownKey: CodeKindFile, DuplicateKey: CodeKindFile, BadValue: CodeKindFile, TooLarge: CodeKindFile},
+		Codes: strictyaml.OneCode(CodeKindFile),
 	}
 	d.Decode(node, k, "")
 	l.problems.Append(problems.All())
