@@ -36,26 +36,21 @@ type Dialer struct {
 	device, own *nspace.Namespace
 	mgmt        *contract.Mgmt
 	routes      *netlink.Handle
-	// here is the device's namespace if the process is in it: then sockets are made without a
-	// turn of another thread.
-	here *nspace.Namespace
+	// here is set if the process is in device: then sockets are made there without a turn of
+	// another thread.
+	here bool
 }
 
 // New returns a dialler. Sockets to the management addresses are made in own, the sidecar's
 // network namespace, and come to the device by eth0 as those of others do, unless a shortcut
-// is there. So a device that moved eth0 to a VRF or to a namespace is reached. All others are made in device. mgmt is nil
-// for a Pod without a management interface.
+// is there. So a device that moved eth0 to a VRF or to a namespace is reached. All others are
+// made in device. mgmt is nil for a Pod without a management interface.
 func New(device, own *nspace.Namespace, mgmt *contract.Mgmt) (*Dialer, error) {
 	routes, err := netlink.NewHandleAt(netns.NsHandle(device.FD()), unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("netlink in the device's network namespace: %w", err)
 	}
-	d := &Dialer{device: device, own: own, mgmt: mgmt, routes: routes}
-	here, err := inode("/proc/thread-self/ns/net")
-	if there, failed := device.Inode(); err == nil && failed == nil && here == there {
-		d.here = device
-	}
-	return d, nil
+	return &Dialer{device: device, own: own, mgmt: mgmt, routes: routes, here: device.Here()}, nil
 }
 
 // Close frees what New took, but not the namespaces.

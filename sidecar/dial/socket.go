@@ -29,7 +29,7 @@ func (d *Dialer) connect(ctx context.Context, space *nspace.Namespace, network s
 		return err
 	}
 	var err error
-	if space == d.here {
+	if space == d.device && d.here {
 		err = open()
 	} else {
 		err = space.Do(open)
@@ -87,11 +87,4 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
 	}
 	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
-}
-
-// inode returns the inode of a file.
-func inode(file string) (uint64, error) {
-	var st unix.Stat_t
-	err := unix.Stat(file, &st)
-	return st.Ino, err
 }

@@ -127,6 +127,17 @@ func (n *Namespace) Inode() (uint64, error) {
 	return st.Ino, nil
 }
 
+// Here reports whether the calling thread is in the namespace. All threads of a process that is in
+// it are, but those that run jobs in others.
+func (n *Namespace) Here() bool {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/thread-self/ns/net", &st); err != nil {
+		return false
+	}
+	own, err := n.Inode()
+	return err == nil && own == st.Ino
+}
+
 // Close ends the thread and gives the descriptor back.
 func (n *Namespace) Close() error {
 	close(n.jobs)

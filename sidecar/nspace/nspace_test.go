@@ -20,6 +20,10 @@ func TestNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close()
+	inside := false
+	if err := n.Do(func() error { inside = n.Here(); return nil }); err != nil || !inside || n.Here() || !here.Here() {
+		t.Errorf("a job is here: %v, this thread: %v; %v", inside, n.Here(), err)
+	}
 	a, errA := here.Cookie()
 	b, errB := n.Cookie()
 	if errA != nil || errB != nil || a == 0 || a == b {

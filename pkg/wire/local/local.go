@@ -171,21 +171,16 @@ func (d *Datapath) Ensure(l datapath.Leg, _ netip.Addr) error {
 	attrs.Name, attrs.MTU = receiver(l.Wire), 65535
 	attrs.NumTxQueues, attrs.NumRxQueues = 1, 1 // not one for each processor, which redirects do not use
 	pair := &netlink.Veth{LinkAttrs: attrs, PeerName: sender(l.Wire), PeerNamespace: netlink.NsFd(int(namespace.Fd()))}
-	if err := d.h.LinkAdd(pair); err != nil {
-		return fmt.Errorf("making %s: %w", attrs.Name, err)
-	}
-	link, err := d.h.LinkByName(attrs.Name)
+	link, err := datapath.AddDevice(d.h, pair)
 	if err != nil {
-		return fmt.Errorf("finding %s: %w", attrs.Name, err)
+		return err
 	}
 	index := link.Attrs().Index
-	// Best effort: it keeps router solicitations out of the wire.
-	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+attrs.Name+"/disable_ipv6", []byte("1"), 0)
 	if err := d.redirect(index, datapath.Redirect(l.Index)); err != nil {
 		return err
 	}
-	if err := d.h.LinkSetUp(link); err != nil {
-		return fmt.Errorf("setting %s up: %w", attrs.Name, err)
+	if err := datapath.SetUp(d.h, link); err != nil {
+		return err
 	}
 	d.uses(index, datapath.Loss{Wire: l.Wire, Receive: true})
 	return nil
@@ -321,9 +316,7 @@ func (d *Datapath) delete(id contract.WireID) {
 	maps.DeleteFunc(d.devices, func(_ int, loss datapath.Loss) bool { return loss.Wire == id })
 	d.mu.Unlock()
 	name := receiver(id)
-	if link, err := d.h.LinkByName(name); err == nil {
-		if err := d.h.LinkDel(link); err != nil && !datapath.LinkGone(err) {
-			d.Log.Warn("a veth stays", "interface", name, "error", err)
-		}
+	if err := datapath.DeleteDevice(d.h, name); err != nil {
+		d.Log.Warn("a veth stays", "interface", name, "error", err)
 	}
 }

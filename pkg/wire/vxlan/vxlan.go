@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
-	"os"
 
 	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/wire/datapath"
@@ -78,26 +77,18 @@ func (v *Datapath) Ensure(l datapath.Leg, remote netip.Addr) error {
 	}
 	// Without a lower device any MTU is allowed: IP fragments what does not fit the
 	// underlay.
-	if err := v.h.LinkAdd(dev); err != nil {
-		return fmt.Errorf("making %s: %w", dev.Name, err)
-	}
-	link, err := v.h.LinkByName(dev.Name)
+	link, err := datapath.AddDevice(v.h, dev)
 	if err != nil {
-		return fmt.Errorf("finding %s: %w", dev.Name, err)
+		return err
 	}
 	index := link.Attrs().Index
-	// Best effort: it keeps router solicitations out of the wire.
-	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+dev.Name+"/disable_ipv6", []byte("1"), 0)
 	if err := datapath.AddClsact(v.h, index); err != nil {
 		return err
 	}
 	if err := v.redirect(index, l.Index); err != nil {
 		return err
 	}
-	if err := v.h.LinkSetUp(link); err != nil {
-		return fmt.Errorf("setting %s up: %w", dev.Name, err)
-	}
-	return nil
+	return datapath.SetUp(v.h, link)
 }
 
 // Send switches the tc redirect of the leg.
@@ -168,10 +159,8 @@ func redirectAt(index int) netlink.FilterAttrs {
 }
 
 func (v *Datapath) delete(id contract.WireID) {
-	if link, err := v.h.LinkByName(device(id)); err == nil {
-		if err := v.h.LinkDel(link); err != nil && !datapath.LinkGone(err) {
-			v.log.Warn("a vxlan device stays", "device", device(id), "error", err)
-		}
+	if err := datapath.DeleteDevice(v.h, device(id)); err != nil {
+		v.log.Warn("a vxlan device stays", "device", device(id), "error", err)
 	}
 }
 
