@@ -6,11 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -20,7 +17,6 @@ import (
 
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/internal/cli/show"
-	"github.com/c9s-lab/c9s/pkg/access/sshconfig"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/pipeline"
@@ -28,128 +24,6 @@ import (
 	"github.com/c9s-lab/c9s/pkg/save"
 	"github.com/c9s-lab/c9s/pkg/snapshot"
 )
-
-// labCopyFlags are the flags of the commands that copy a lab's topology with all its files.
-type labCopyFlags struct {
-	topoFlags
-	output string
-}
-
-func (f *labCopyFlags) add(cmd *cobra.Command) {
-	f.topoFlags.add(cmd)
-	fs := cmd.Flags()
-	fs.StringVarP(&f.output, "output", "o", "", "json prints the result as JSON")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func (f *labCopyFlags) check() error {
-	if f.output != "" && f.output != "json" {
-		return fmt.Errorf("--output %q: use json", f.output)
-	}
-	return nil
-}
-
-// collect compiles the topology and returns its files, with the saved configurations of nodes.
-func (f *labCopyFlags) collect(ctx context.Context, world IO, namespace string) (*snapshot.Snapshot, *pipeline.Compiled, error) {
-	c, err := f.compile(ctx, world, f.topo, pipeline.Input{Namespace: namespace})
-	if err != nil {
-		return nil, nil, err
-	}
-	if c.Lab == nil || hasErrors(c.Diags) {
-		report(world, c.Diags)
-		c.Close()
-		return nil, nil, errFailed
-	}
-	s := &snapshot.Snapshot{Info: snapshot.Info{
-		Lab: c.Lab.Name, Namespace: c.Lab.Namespace, Created: time.Now().UTC().Truncate(time.Second), C9s: Version,
-	}}
-	if err := f.files(s, c); err != nil {
-		c.Close()
-		return nil, nil, fail(err)
-	}
-	return s, c, nil
-}
-
-// files fills in the files of a topology.
-func (f *labCopyFlags) files(s *snapshot.Snapshot, c *pipeline.Compiled) error {
-	if len(f.vars) > 0 {
-		return errors.New("--vars: these files would not be stored; name them as the topology, with _vars before the extension, and they are")
-	}
-	var extra []string
-	dir := c.Source.Dir
-	if test := testFile(filepath.Join(dir, c.Source.Base), ""); test != "" && dir != "" {
-		extra = append(extra, filepath.Base(test))
-	}
-	if f.kindsDir != "" {
-		full, err := filepath.Abs(f.kindsDir)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, full)
-		if err != nil || !filepath.IsLocal(rel) || rel == "." {
-			return fmt.Errorf("--kinds %s is not a folder next to the topology", f.kindsDir)
-		}
-		s.Kinds = filepath.ToSlash(rel)
-		extra = append(extra, s.Kinds)
-	}
-	if err := s.Collect(c.Source, extra...); err != nil {
-		return err
-	}
-	if err := f.mapped(s); err != nil {
-		return err
-	}
-	if f.policy != "" {
-		data, err := os.ReadFile(f.policy)
-		if err != nil {
-			return err
-		}
-		s.Set(snapshot.File{Name: "c9s.yaml", Mode: 0o644, Data: data})
-	}
-	for _, n := range c.Lab.Nodes {
-		node := snapshot.Node{Name: n.Name, Kind: n.Kind, From: snapshot.FromNowhere}
-		kind, ok := c.Kinds.Lookup(n.Kind)
-		if !ok || kind.Save == nil {
-			s.Nodes = append(s.Nodes, node)
-			continue
-		}
-		name := kind.Save.File(n.Name)
-		data, err := os.ReadFile(filepath.Join(dir, kinds.SavedFolder, name))
-		switch {
-		case err == nil:
-			node.From, node.File = snapshot.FromSaved, path.Join(kinds.SavedFolder, name)
-			s.Set(snapshot.File{Name: node.File, Mode: 0o600, Data: data})
-		case !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
-		s.Nodes = append(s.Nodes, node)
-	}
-	return nil
-}
-
-// mapped adds the files of --map-file under the names that the topology has for them.
-func (f *labCopyFlags) mapped(s *snapshot.Snapshot) error {
-	pairs, err := parsePairs("map-file", f.mapFiles)
-	if err != nil {
-		return err
-	}
-	for from, to := range pairs {
-		name := filepath.ToSlash(filepath.Clean(from))
-		if !filepath.IsLocal(from) {
-			s.Missing = append(s.Missing, from)
-			continue
-		}
-		info, err := os.Stat(to)
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(to)
-		if err != nil {
-			return err
-		}
-		s.Set(snapshot.File{Name: name, Mode: info.Mode().Perm(), Data: data})
-	}
-	return nil
-}
 
 type snapshotFlags struct {
 	labCopyFlags
@@ -330,83 +204,4 @@ func warnMissing(world IO, s *snapshot.Snapshot) {
 	if len(s.Missing) > 0 {
 		fmt.Fprintf(world.Err, "warning: the topology also reads links or files outside its folder, which are left out: %s\n", show.Cell(diag.Few(s.Missing, 5)))
 	}
-}
-
-type restoreFlags struct{ output string }
-
-func newRestore(world IO) *cobra.Command {
-	f := &restoreFlags{}
-	cmd := &cobra.Command{
-		Use:   "restore SNAPSHOT [FOLDER]",
-		Short: "Bring back a lab from a snapshot",
-		Long: `Restore writes the topology of a snapshot, its files and its configurations to a new folder,
-and prints the command that deploys the lab with them. It changes no lab. Restore rejects archives
-with links, with names outside the folder, and with more than 10,000 files or 256 MiB. Look at the
-topology of a snapshot from somebody else before you deploy it: it can name files of this machine.`,
-		Example: `  c9s restore before-upgrade.tar.gz
-  c9s restore snapshots/monday lab-monday`,
-		Args: cobra.RangeArgs(1, 2),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveFilterDirs
-			}
-			return nil, cobra.ShellCompDirectiveDefault
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			if f.output != "" && f.output != "json" {
-				return fmt.Errorf("--output %q: use json", f.output)
-			}
-			if err := notEmpty(args); err != nil {
-				return err
-			}
-			dir := snapshot.Base(args[0])
-			if len(args) > 1 {
-				dir = args[1]
-			}
-			return f.run(world, args[0], dir)
-		},
-	}
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "json prints the result as JSON")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
-}
-
-func (f *restoreFlags) run(world IO, name, dir string) error {
-	s, err := snapshot.Read(name)
-	if err != nil {
-		return fail(err)
-	}
-	if err := s.Restore(dir); err != nil {
-		return fail(err)
-	}
-	warnMissing(world, s)
-	r := resultOf(s)
-	r.Folder, r.Deploy = dir, deployCommand(dir, s)
-	if f.output == "json" {
-		return fail(printJSON(world.Out, r))
-	}
-	fmt.Fprintf(world.Err, "lab %s of %s: %s in %s. To deploy it:\n", show.Cell(s.Lab), s.Created.Format(time.DateTime), diag.Count(r.Files, "file"), show.Cell(dir))
-	_, err = io.WriteString(world.Out, show.Cell(r.Deploy)+"\n")
-	return fail(err)
-}
-
-// deployCommand is the command that deploys a restored lab.
-func deployCommand(dir string, s *snapshot.Snapshot) string {
-	words := []string{"c9s", "deploy", filepath.Join(dir, filepath.FromSlash(s.Topology))}
-	if s.Namespace != "" {
-		words = append(words, "-n", s.Namespace)
-	}
-	if s.Kinds != "" {
-		words = append(words, "--kinds", filepath.Join(dir, filepath.FromSlash(s.Kinds)))
-	}
-	if slices.ContainsFunc(s.Nodes, func(n snapshot.Node) bool { return n.File != "" }) {
-		words = append(words, "--saved")
-	}
-	if s.Allocations != nil {
-		words = append(words, "--allocations", filepath.Join(dir, snapshot.AllocationsFile))
-	}
-	for i, w := range words {
-		words[i] = sshconfig.Quote(w)
-	}
-	return strings.Join(words, " ")
 }

@@ -30,6 +30,9 @@ func (i *Impairment) Any() bool { return i != nil && *i != Impairment{Seed: i.Se
 // be nil.
 func (i *Impairment) Frames() bool { return i != nil && *i != Impairment{Seed: i.Seed, Down: i.Down} }
 
+// Cuts reports whether an impairment takes the link down. It may be nil.
+func (i *Impairment) Cuts() bool { return i != nil && i.Down }
+
 // Fault is an impairment that ends by itself. The sidecar ends it, so that nothing else has to
 // be there at the end.
 type Fault struct {

@@ -202,7 +202,7 @@ func joined(w contract.TopologyLink, seen map[endKey]sighting) Link {
 // cutBy returns the end whose impairment takes the link down, "" for none.
 func (l *Link) cutBy() string {
 	for _, e := range []End{l.A, l.B} {
-		if e.Impairment != nil && e.Impairment.Down {
+		if e.Impairment.Cuts() {
 			return e.Node + ":" + e.Interface
 		}
 	}

@@ -46,7 +46,12 @@ func (f *Fabric) newEnd(want Wire) *wireEnd {
 
 // cut reports whether an impairment takes the carrier from the wire's ends here.
 func (w *wireEnd) cut() bool {
-	return w.want.Impairment != nil && w.want.Impairment.Down || w.want.ReverseImpairment != nil && w.want.ReverseImpairment.Down
+	return w.want.Impairment.Cuts() || w.want.ReverseImpairment.Cuts()
+}
+
+// carrier is what a leg of the wire knows of its carrier by itself.
+func (w *wireEnd) carrier(l *leg) carrier {
+	return carrier{cut: w.cut(), observed: l.observed, device: l.device}
 }
 
 // local reports whether both ends are in this Pod.

@@ -335,7 +335,7 @@ func (f *Fabric) beatBits(id contract.WireID) (bits uint8) {
 		return 0
 	}
 	l := w.legs[0]
-	if l.index != 0 && (carrier{cut: w.cut(), observed: l.observed, device: l.device}).reported() {
+	if l.index != 0 && w.carrier(l).reported() {
 		bits |= proto.BeatUp
 	}
 	return bits | f.pathBits(w)
@@ -348,11 +348,12 @@ func (f *Fabric) decide(w *wireEnd) {
 		if l == nil {
 			continue
 		}
-		c := carrier{cut: w.cut(), observed: l.observed, device: l.device, settled: f.now()-w.added > settleTime}
+		c := w.carrier(l)
+		c.settled = f.now()-w.added > settleTime
 		if w.local() {
 			o := w.legs[1-i]
 			c.session, c.known, c.listed = true, true, true
-			c.remote = o.index != 0 && (carrier{observed: o.observed, device: o.device}).reported()
+			c.remote = o.index != 0 && w.carrier(o).reported()
 		} else if p := f.eng.Peers[w.want.PeerPod]; p != nil && p.Cur != nil {
 			bits, listed := p.Remote[w.ID]
 			c.session, c.known, c.listed, c.remote = true, p.Known, listed, bits&proto.BeatUp != 0

@@ -119,7 +119,7 @@ func faulty(w wire.WireStatus) (bool, string) {
 	if w.PeerPod != "" && w.PeerEpoch == 0 {
 		return true, reason(w, "no session with "+w.PeerPod)
 	}
-	cut := w.Impairment != nil && w.Impairment.Down || w.ReverseImpairment != nil && w.ReverseImpairment.Down
+	cut := w.Impairment.Cuts() || w.ReverseImpairment.Cuts()
 	if w.LocalCarrier && w.RemoteCarrier && !cut {
 		return true, reason(w, "down")
 	}
