@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,8 +37,10 @@ func (f *destroyFlags) checkAll(args []string) error {
 
 // runAll deletes several labs. A lab that cannot be deleted does not keep the others.
 func (f *destroyFlags) runAll(ctx context.Context, world IO) error {
+	var answers io.Reader
 	if !f.yes {
-		if _, err := terminal(world, "Delete the labs?", "--yes"); err != nil {
+		var err error
+		if answers, err = terminal(world, "Delete the labs?", "--yes"); err != nil {
 			return err
 		}
 	}
@@ -59,7 +62,7 @@ func (f *destroyFlags) runAll(ctx context.Context, world IO) error {
 		return nil
 	}
 	if !f.yes {
-		if err := confirmLabs(ctx, world, labs, client.Context); err != nil {
+		if err := confirmLabs(ctx, world, answers, labs, client.Context); err != nil {
 			return err
 		}
 	}
@@ -85,11 +88,7 @@ func (f *destroyFlags) runAll(ctx context.Context, world IO) error {
 }
 
 // confirmLabs lists labs, and asks for their names, or for their number if there are many.
-func confirmLabs(ctx context.Context, world IO, labs []cluster.Found, kubeContext string) error {
-	in, err := terminal(world, "Delete the labs?", "--yes")
-	if err != nil {
-		return err
-	}
+func confirmLabs(ctx context.Context, world IO, in io.Reader, labs []cluster.Found, kubeContext string) error {
 	t := show.NewTable(printers.GetNewTabWriter(world.Err))
 	t.Row("LAB", "NAMESPACE", "OWNER", "AGE")
 	for _, l := range labs {

@@ -94,10 +94,10 @@ func (f *linkChange) policyFile(ctx context.Context, world IO, lab string) (stri
 	if !info.IsDir() {
 		dir = filepath.Dir(dir)
 	}
-	for _, base := range []string{"c9s.yaml", "c9s.yml"} {
+	for _, base := range policy.FileNames {
 		if exists(filepath.Join(dir, base)) {
 			return filepath.Join(dir, base), nil
 		}
 	}
-	return filepath.Join(dir, "c9s.yaml"), nil
+	return filepath.Join(dir, policy.FileNames[0]), nil
 }

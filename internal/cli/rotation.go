@@ -5,7 +5,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,5 +120,3 @@ func (r *rotating) close() error {
 	r.file = nil
 	return err
 }
-
-var _ io.Writer = (*rotating)(nil)

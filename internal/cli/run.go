@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -20,7 +18,6 @@ import (
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/fetch"
 	"github.com/c9s-lab/c9s/pkg/scenario"
 )
 
@@ -77,14 +74,9 @@ otherwise 1.`,
 
 // loadScenario reads a scenario.
 func loadScenario(world IO, file string) (*scenario.File, error) {
-	data, err := os.ReadFile(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail(fmt.Errorf("there is no file %s", file))
-	case err != nil:
+	data, err := readInput(file, "")
+	if err != nil {
 		return nil, fail(err)
-	case len(data) > fetch.MaxSize:
-		return nil, fail(fmt.Errorf("%s has more than %d bytes", file, fetch.MaxSize))
 	}
 	out, diags := scenario.Load(file, data)
 	report(world, diags)

@@ -136,14 +136,9 @@ func loadTests(world IO, file string) (*labtest.File, error) {
 	if file == "" {
 		return labtest.Basics(), nil
 	}
-	data, err := os.ReadFile(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail(fmt.Errorf("there is no file %s; without one, c9s test checks what any lab should have", file))
-	case err != nil:
+	data, err := readInput(file, "; without one, c9s test checks what any lab should have")
+	if err != nil {
 		return nil, fail(err)
-	case len(data) > fetch.MaxSize:
-		return nil, fail(fmt.Errorf("%s has more than %d bytes", file, fetch.MaxSize))
 	}
 	tests, diags := labtest.Load(file, data)
 	report(world, diags)
@@ -151,6 +146,19 @@ func loadTests(world IO, file string) (*labtest.File, error) {
 		return nil, errFailed
 	}
 	return tests, nil
+}
+
+// readInput reads a file that the command line names, of at most fetch.MaxSize bytes. missing
+// completes the message about one that does not exist.
+func readInput(file, missing string) ([]byte, error) {
+	data, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no file %s%s", file, missing)
+	case err == nil && len(data) > fetch.MaxSize:
+		return nil, fmt.Errorf("%s has more than %d bytes", file, fetch.MaxSize)
+	}
+	return data, err
 }
 
 // ownKinds returns the catalogue with the user's own kinds.

@@ -40,6 +40,7 @@ func Panels() []Panel {
 func Dashboard(lab string) ([]byte, error) {
 	type object = map[string]any
 	source := object{"type": "prometheus", "uid": "${datasource}"}
+	labs := fmt.Sprintf("label_values(%s, %s)", NodeReady.Name, LabelLab)
 	var panels []object
 	x, y, height := 0, 0, 0
 	for i, p := range Panels() {
@@ -71,8 +72,8 @@ func Dashboard(lab string) ([]byte, error) {
 			{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"},
 			{
 				"name": LabelLab, "label": "Lab", "type": "query", "datasource": source, "refresh": 2, "sort": 1,
-				"query":      object{"query": fmt.Sprintf("label_values(%s, %s)", NodeReady.Name, LabelLab), "refId": LabelLab},
-				"definition": fmt.Sprintf("label_values(%s, %s)", NodeReady.Name, LabelLab),
+				"query":      object{"query": labs, "refId": LabelLab},
+				"definition": labs,
 				"current":    object{"text": lab, "value": lab},
 			},
 		}},

@@ -187,7 +187,7 @@ func loadPolicy(src *topology.Source, name string) (*policy.Policy, []diag.Diagn
 	if src.Dir == "" {
 		return nil, nil, nil
 	}
-	for _, base := range []string{"c9s.yaml", "c9s.yml"} {
+	for _, base := range policy.FileNames {
 		full := filepath.Join(src.Dir, base)
 		if _, err := src.Reach.Stat(full); errors.Is(err, fs.ErrNotExist) {
 			continue

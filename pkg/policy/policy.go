@@ -11,6 +11,9 @@ import (
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
+// FileNames are the names of the policy file next to a topology, the preferred one first.
+var FileNames = []string{"c9s.yaml", "c9s.yml"}
+
 // APIVersion and Kind head every policy file.
 const (
 	APIVersion = "c9s.dev/v1"

@@ -137,11 +137,17 @@ func (r *Reach) record(name string) {
 	if r == nil || r.own == "" {
 		return
 	}
-	if rel, err := filepath.Rel(r.own, name); err == nil && filepath.IsLocal(rel) {
+	if rel, inside := r.inside(name); inside {
 		r.mu.Lock()
 		r.read[filepath.ToSlash(rel)] = true
 		r.mu.Unlock()
 	}
+}
+
+// inside returns the name of a file in own, if it is there.
+func (r *Reach) inside(name string) (rel string, ok bool) {
+	rel, err := filepath.Rel(r.own, name)
+	return rel, err == nil && filepath.IsLocal(rel)
 }
 
 // Folder returns the folder whose files Read names.
@@ -171,8 +177,8 @@ func (r *Reach) Outside() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.outside)), func(name string) bool {
-		rel, err := filepath.Rel(r.own, name)
-		return err == nil && filepath.IsLocal(rel)
+		_, inside := r.inside(name)
+		return inside
 	})
 }
 

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -98,7 +97,10 @@ func (c *collector) read(name string) error {
 		c.links = append(c.links, name)
 		return nil
 	}
-	if f.Data, err = c.readAtMost(name, maxBytes); err != nil {
+	switch f.Data, err = readFile(c.root, name, maxBytes); {
+	case errors.Is(err, errLonger):
+		return fmt.Errorf("%s has more than %d MiB", name, maxBytes>>20)
+	case err != nil:
 		return err
 	}
 	return c.add(f)
@@ -149,17 +151,4 @@ func (c *collector) tree(name string) error {
 		}
 		return c.read(filepath.ToSlash(rel))
 	})
-}
-
-func (c *collector) readAtMost(name string, limit int64) ([]byte, error) {
-	in, err := c.root.Open(filepath.FromSlash(name))
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s has more than %d MiB", name, limit>>20)
-	}
-	return data, err
 }

@@ -16,13 +16,11 @@ import (
 func (s *Snapshot) Restore(dir string) error {
 	files := slices.Clone(s.Files)
 	if s.Allocations != nil {
-		all, err := s.contents()
+		f, err := s.allocations(AllocationsFile)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(all, func(f File) bool { return f.Name == allocationsFile })
-		all[i].Name = AllocationsFile
-		files = append(files, all[i])
+		files = append(files, f)
 	}
 	return writeFolder(dir, files, 0o755)
 }
@@ -130,7 +128,10 @@ func readFolder(dir string) ([]File, error) {
 			return err
 		}
 		if !f.Dir {
-			if f.Data, err = readFile(root, filepath.FromSlash(name), size); err != nil {
+			switch f.Data, err = readFile(root, name, size); {
+			case errors.Is(err, errLonger):
+				return fmt.Errorf("%s grows while it is read", filepath.FromSlash(name))
+			case err != nil:
 				return err
 			}
 		}
@@ -140,16 +141,19 @@ func readFolder(dir string) ([]File, error) {
 	return out, err
 }
 
-// readFile reads a file of at most size bytes.
-func readFile(root *os.Root, name string, size int64) ([]byte, error) {
-	in, err := root.Open(name)
+// errLonger is the error of a file that is longer than it may be.
+var errLonger = errors.New("the file is too long")
+
+// readFile reads a file of at most limit bytes. The name has slashes.
+func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
+	in, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, size+1))
-	if err == nil && int64(len(data)) > size {
-		err = fmt.Errorf("%s grows while it is read", name)
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = errLonger
 	}
 	return data, err
 }

@@ -114,11 +114,11 @@ func (s *Snapshot) contents() ([]File, error) {
 	}
 	out := []File{{Name: infoFile, Mode: 0o600, Data: append(info, '\n')}}
 	if s.Allocations != nil {
-		data, err := json.MarshalIndent(s.Allocations, "", " ")
+		f, err := s.allocations(allocationsFile)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, File{Name: allocationsFile, Mode: 0o600, Data: append(data, '\n')})
+		out = append(out, f)
 	}
 	for _, f := range s.Files {
 		if err := legal(f.Name); err != nil {
@@ -129,6 +129,12 @@ func (s *Snapshot) contents() ([]File, error) {
 	}
 	slices.SortFunc(out, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// allocations returns the file with the allocations.
+func (s *Snapshot) allocations(name string) (File, error) {
+	data, err := json.MarshalIndent(s.Allocations, "", " ")
+	return File{Name: name, Mode: 0o600, Data: append(data, '\n')}, err
 }
 
 // parse is the opposite of contents.
