@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -112,8 +111,8 @@ func (c *Client) DialEarly(t Target, first []byte) (net.Conn, error) {
 // firstTime is how long First waits, a small part of a round trip.
 const firstTime = 300 * time.Microsecond
 
-// First returns what has come by a connection that has just been accepted, for DialEarly: nothing if the
-// other side does not write first.
+// First returns what has come by a connection that has just been accepted, for DialEarly: nothing
+// if the other side does not write first.
 func First(c net.Conn) []byte {
 	first := make([]byte, leastBuffer)
 	if c.SetReadDeadline(time.Now().Add(firstTime)) != nil {
@@ -125,7 +124,7 @@ func First(c net.Conn) []byte {
 }
 
 // ask sends the request for a connection, and the first bytes of it.
-func (c *Client) ask(t Target, first []byte) (net.Conn, *conn, error) {
+func (c *Client) ask(t Target, first []byte) (net.Conn, *asked, error) {
 	stream, err := c.session.OpenStream()
 	if err == nil {
 		_, err = stream.Write(append(textOf(t.String()), first...))
@@ -136,118 +135,6 @@ func (c *Client) ask(t Target, first []byte) (net.Conn, *conn, error) {
 		}
 		return nil, nil, fmt.Errorf("%w: %w", ErrEnded, err)
 	}
-	asked := &conn{Stream: stream, target: t, asked: true, dead: c.dead}
-	return withNetwork(asked), asked, nil
-}
-
-// conn is a multiplexed stream with addresses: that of smux has none.
-type conn struct {
-	*smux.Stream
-	target Target
-
-	// asked reports whether an answer of the far end comes before the first byte, and dead
-	// whether it cannot come any more.
-	asked  bool
-	dead   func() bool
-	once   sync.Once
-	answer error
-
-	// owed is the far end's answer, which goes with its first bytes or, if there are none yet,
-	// alone and soon after.
-	writing sync.Mutex
-	owed    []byte
-}
-
-// oweTime is how long an answer waits for the first bytes: most programs that are asked answer
-// sooner, and each write to the stream costs every process on its way a turn.
-const oweTime = 500 * time.Microsecond
-
-// owe answers with the first bytes that are written, or else soon.
-func (c *conn) owe(answer string) {
-	c.owed = textOf(answer)
-	time.AfterFunc(oweTime, func() { _, _ = c.Write(nil) })
-}
-
-// Write writes the answer that is owed before the bytes.
-func (c *conn) Write(p []byte) (int, error) {
-	c.writing.Lock()
-	if owed := len(c.owed); owed > 0 {
-		defer c.writing.Unlock()
-		n, err := c.Stream.Write(append(c.owed, p...))
-		c.owed = nil
-		return max(n-owed, 0), err
-	}
-	c.writing.Unlock()
-	if len(p) == 0 {
-		return 0, nil
-	}
-	return c.Stream.Write(p)
-}
-
-// CloseWrite ends one direction, after the answer.
-func (c *conn) CloseWrite() error {
-	if _, err := c.Write(nil); err != nil {
-		return err
-	}
-	return c.Stream.CloseWrite()
-}
-
-// withNetwork keeps the datagrams of a UDP connection apart.
-func withNetwork(c *conn) net.Conn {
-	if c.target.Network == UDP {
-		return NewDatagrams(c)
-	}
-	return c
-}
-
-// wait reads the answer of the far end.
-func (c *conn) wait() error {
-	if !c.asked {
-		return nil
-	}
-	c.once.Do(func() {
-		answer, err := readText(c.Stream)
-		switch {
-		case err != nil && c.dead():
-			c.answer = fmt.Errorf("%w: %w", ErrEnded, err)
-		case err != nil:
-			c.answer = &DialError{Failed, "the sidecar gave up the connection: " + err.Error()}
-		case answer != "":
-			reason, text, _ := strings.Cut(answer, " ")
-			c.answer = &DialError{Reason(reason), text}
-		}
-	})
-	return c.answer
-}
-
-// Close ends the connection, after the answer: one that the node takes and drops was there.
-func (c *conn) Close() error {
-	_, _ = c.Write(nil)
-	return c.Stream.Close()
-}
-
-func (c *conn) Read(p []byte) (int, error) {
-	if err := c.wait(); err != nil {
-		return 0, err
-	}
-	return c.Stream.Read(p)
-}
-
-func (c *conn) WriteTo(w io.Writer) (int64, error) {
-	if err := c.wait(); err != nil {
-		return 0, err
-	}
-	return c.Stream.WriteTo(w)
-}
-
-func (c *conn) LocalAddr() net.Addr  { return address{Target{Network: c.target.Network}} }
-func (c *conn) RemoteAddr() net.Addr { return address{c.target} }
-
-// address is a target as a net.Addr.
-type address struct{ Target }
-
-func (a address) Network() string { return a.Target.Network }
-func (a address) String() string {
-	_, text, _ := strings.Cut(a.Target.String(), " ")
-	return text
+	near := &asked{conn: conn{stream, t}, dead: c.dead}
+	return withNetwork(near, t), near, nil
 }

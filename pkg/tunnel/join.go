@@ -101,8 +101,9 @@ const leastBuffer = 4 << 10
 
 // copyBytes copies until the source ends or fails.
 func copyBytes(to io.Writer, from io.Reader) error {
-	if c, ok := from.(*conn); ok { // it has buffers of its own
-		_, err := c.WriteTo(to)
+	switch from.(type) {
+	case *asked, *answered: // they have buffers of their own
+		_, err := from.(io.WriterTo).WriteTo(to)
 		return err
 	}
 	buffer := make([]byte, leastBuffer)

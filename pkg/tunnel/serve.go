@@ -108,9 +108,7 @@ func (s *server) serve(ctx context.Context, stream *smux.Stream) {
 	defer to.Close()
 	// The end of the tunnel's stream looks like the end of one direction of the connection.
 	defer context.AfterFunc(ctx, func() { to.Close() })()
-	answered := &conn{Stream: stream, target: target}
-	answered.owe("")
-	from := withNetwork(answered)
+	from := withNetwork(newAnswered(conn{stream, target}), target)
 	if target.Network == UDP {
 		_ = JoinDatagrams(from, to)
 	} else {
