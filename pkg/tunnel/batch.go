@@ -1,6 +1,7 @@
 package tunnel
 
 import (
+	"encoding/binary"
 	"io"
 	"runtime"
 	"sync"
@@ -21,13 +22,20 @@ const (
 	gather      = 200 * time.Microsecond
 )
 
-// A frame that carries no data waits for one that does: it is followed by a request, or announces
-// room that is not needed yet.
-const (
-	emptyFrame = 16 // the longest one, in bytes
-	emptyTime  = time.Millisecond
-	dataFrame  = 2 // the second byte of smux's frames with data
-)
+// emptyTime is how long a frame that can wait does so.
+const emptyTime = time.Millisecond
+
+// canWait reports whether a frame of smux can wait for one with data: it opens a stream, and the
+// request follows, or ends one, or announces room that is not needed yet. The second byte of a
+// frame is its command; that of an update is followed by how many bytes of its stream were read,
+// at byte 8. While much is read, the other end needs the room soon.
+func canWait(frame []byte) bool {
+	const header, data, update = 8, 2, 4
+	if len(frame) < header || frame[1] == data {
+		return false
+	}
+	return frame[1] != update || len(frame) >= header+4 && binary.LittleEndian.Uint32(frame[header:]) < fullWrite
+}
 
 // batch is a stream whose small writes become few large ones: each write to an exec stream
 // passes through half a dozen processes. Write returns at once unless batchSize bytes wait.
@@ -69,7 +77,7 @@ func (b *batch) WriteBuffers(pieces [][]byte) (n int, err error) {
 		b.waiting = append(b.waiting, p...)
 		n += len(p)
 	}
-	if frame := b.waiting[len(b.waiting)-n:]; n > emptyFrame || n < 2 || frame[1] == dataFrame {
+	if !canWait(b.waiting[len(b.waiting)-n:]) {
 		b.due = true
 	}
 	if b.due {

@@ -36,6 +36,35 @@ func BenchmarkDownload(b *testing.B) {
 	}
 }
 
+// BenchmarkUpload is what one connection carries towards the far end, which has the smaller
+// window.
+func BenchmarkUpload(b *testing.B) {
+	near, far := halves()
+	go func() {
+		_ = Serve(b.Context(), far, func(context.Context, Target) (net.Conn, error) {
+			x, y := halves()
+			go func() { _, _ = io.Copy(io.Discard, y) }()
+			return x, nil
+		}, generous)
+	}()
+	c, err := NewClient(near)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	conn, err := c.Dial(b.Context(), Target{Network: TCP, Port: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	buffer := make([]byte, 64<<10)
+	b.SetBytes(int64(len(buffer)))
+	for b.Loop() {
+		if _, err := conn.Write(buffer); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkDial is the time to a connection, without the network.
 func BenchmarkDial(b *testing.B) {
 	near, far := halves()

@@ -466,6 +466,23 @@ func TestDropped(t *testing.T) {
 	}
 }
 
+// What a frame does not need now waits; data, and room that a busy connection needs, do not.
+func TestCanWait(t *testing.T) {
+	update := func(read byte) []byte { return []byte{2, 4, 8, 0, 1, 0, 0, 0, 0, read, 0, 0, 0, 0, 4, 0} }
+	for name, c := range map[string]struct {
+		frame []byte
+		want  bool
+	}{
+		"begin": {[]byte{2, 0, 0, 0, 1, 0, 0, 0}, true}, "end": {[]byte{2, 1, 0, 0, 1, 0, 0, 0}, true}, "keepalive": {[]byte{2, 3, 0, 0, 1, 0, 0, 0}, true},
+		"data": {[]byte{2, 2, 1, 0, 1, 0, 0, 0, 7}, false}, "no frame": {[]byte{2, 0}, false},
+		"the first room": {update(1), true}, "room after much": {update(0x80), false},
+	} {
+		if got := canWait(c.frame); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // Small writes become few large ones, in order, and nothing is lost.
 func TestBatch(t *testing.T) {
 	r, w := io.Pipe()
