@@ -239,6 +239,16 @@ func (f *linkSetFlags) figures(cmd *cobra.Command) (func(*contract.Impairment), 
 	}, nil
 }
 
+// setDown runs a command that takes links down or up.
+func (f *linkChange) setDown(world IO, down bool) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		return f.run(cmd.Context(), world, args, f.change(func(i *contract.Impairment) { i.Down = down }))
+	}
+}
+
 func newLinkDown(world IO) *cobra.Command {
 	f := &linkChange{}
 	cmd := f.command(world, "down NODE:INTERFACE...", "Take links down",
@@ -248,12 +258,7 @@ deleted: the interfaces and their addresses stay. Link up undoes it.`,
   c9s link down R1:eth1 R2:eth3 --for 30s`)
 	f.addFor(cmd)
 	f.addWrite(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := f.check(); err != nil {
-			return err
-		}
-		return f.run(cmd.Context(), world, args, f.change(func(i *contract.Impairment) { i.Down = true }))
-	}
+	cmd.RunE = f.setDown(world, true)
 	return cmd
 }
 
@@ -262,12 +267,7 @@ func newLinkUp(world IO) *cobra.Command {
 	cmd := f.command(world, "up NODE:INTERFACE...", "Undo link down and link flap",
 		"Up gives both ends of links their carrier again, and ends a flap. Other impairments stay.", "  c9s link up R1:eth1")
 	f.addWrite(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := f.check(); err != nil {
-			return err
-		}
-		return f.run(cmd.Context(), world, args, f.change(func(i *contract.Impairment) { i.Down = false }))
-	}
+	cmd.RunE = f.setDown(world, false)
 	return cmd
 }
 

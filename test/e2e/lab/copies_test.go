@@ -47,9 +47,6 @@ topology:
 		"notes.txt": "not a part of the lab\n",
 	})
 	dir := filepath.Dir(l.topo)
-	if err := os.Chmod(filepath.Join(dir, "cli"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	l.deploy(t)
 	const edited = "host-name edited; # {{ .ShortName }} ${HOME}\n"
 	for node, line := range map[string]string{

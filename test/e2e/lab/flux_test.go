@@ -61,18 +61,7 @@ func newFlux(t *testing.T, f folder) *flux {
 		}
 		cmd := exec.Command(filepath.Join(bin, name+"-controller"), args...)
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+f.Kubeconfig(), "RUNTIME_NAMESPACE="+x.namespace)
-		var log bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &log, &log
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			if t.Failed() {
-				t.Logf("%s-controller:\n%s", name, log.Bytes()[max(0, log.Len()-4000):])
-			}
-		})
+		background(t, cmd)
 	}
 	// The controllers' finalizers need them.
 	t.Cleanup(func() { x.cleanUp(t, "delete", "kustomization,gitrepository", "--all", "-n", x.namespace) })

@@ -33,9 +33,6 @@ topology:
 		"cli":       "#!/bin/sh\ncat /config/juniper.conf\n",
 	})
 	dir := filepath.Dir(l.topo)
-	if err := os.Chmod(filepath.Join(dir, "cli"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	if out := l.deploy(t, "--ttl", "10m", "--owner", "somebody"); !strings.Contains(out, "what you configure on R1 is lost when its Pod is replaced") {
 		t.Errorf("deploy does not report the node that keeps nothing:\n%s", out)
 	}

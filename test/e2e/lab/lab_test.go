@@ -107,6 +107,24 @@ func newLabOn(t *testing.T, c *testcluster.Cluster, topo, name string) *lab {
 	return l
 }
 
+// background starts a program that ends with the test. What it says last is logged if the test
+// fails.
+func background(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s:\n%s", filepath.Base(cmd.Path), said.Bytes()[max(0, said.Len()-4000):])
+		}
+	})
+}
+
 // command is c9s with the cluster's kubeconfig.
 func (l *lab) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -111,18 +110,7 @@ scrape_configs:
 	p := prometheus{free.Addr().String()}
 	free.Close()
 	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "config.yaml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+p.address)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("prometheus:\n%s", log.Bytes()[max(0, log.Len()-4000):])
-		}
-	})
+	background(t, cmd)
 	return p
 }
 

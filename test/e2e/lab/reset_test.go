@@ -58,9 +58,6 @@ topology:
 		"cli":       junosCLI,
 	})
 	dir := filepath.Dir(l.topo)
-	if err := os.Chmod(filepath.Join(dir, "cli"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	l.volume(t, "r2-data", l.Workers[0])
 	l.deploy(t)
 	edit := func(node, line string) {

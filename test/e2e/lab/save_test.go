@@ -51,9 +51,6 @@ topology:
 			"[ \"$1\" = 'show configuration' ] && cat /config/juniper.conf\n",
 	})
 	dir := filepath.Dir(l.topo)
-	if err := os.Chmod(filepath.Join(dir, "cli"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	l.deploy(t)
 	save := func(want []saved, args ...string) {
 		t.Helper()

@@ -20,7 +20,11 @@ func written(t *testing.T, name string, files map[string]string) *lab {
 	t.Helper()
 	dir := t.TempDir()
 	for file, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
