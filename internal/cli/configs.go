@@ -270,6 +270,16 @@ func localFiles(topo, lab string) localLab {
 	return localLab{topo, filepath.Join(filepath.Dir(topo), kinds.SavedFolder)}
 }
 
+// compileOf compiles a topology if it is that of a lab, and returns nil otherwise.
+func compileOf(ctx context.Context, world IO, topo, lab string) (*pipeline.Compiled, error) {
+	c, err := (&topoFlags{}).compile(ctx, world, topo, pipeline.Input{})
+	if err == nil && (c.Lab == nil || c.Lab.Name != lab) {
+		c.Close()
+		return nil, nil
+	}
+	return c, err
+}
+
 // logins returns the logins of nodes if the cluster lacks the password of one of them, and the
 // topology has it.
 func (at localLab) logins(ctx context.Context, world IO, name string, nodes []cluster.Node) map[string]lab.Credentials {
@@ -277,14 +287,11 @@ func (at localLab) logins(ctx context.Context, world IO, name string, nodes []cl
 	if at.topo == "" || !slices.ContainsFunc(nodes, lacking) {
 		return nil
 	}
-	c, err := (&topoFlags{}).compile(ctx, world, at.topo, pipeline.Input{})
-	if err != nil {
+	c, err := compileOf(ctx, world, at.topo, name)
+	if c == nil || err != nil {
 		return nil
 	}
 	defer c.Close()
-	if c.Lab == nil || c.Lab.Name != name {
-		return nil
-	}
 	out := map[string]lab.Credentials{}
 	for _, n := range nodes {
 		if declared := c.Lab.Node(n.Name); declared != nil && lacking(n) {

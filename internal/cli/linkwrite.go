@@ -13,7 +13,6 @@ import (
 	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/fetch"
-	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/policy"
 )
 
@@ -77,14 +76,14 @@ func (f *linkChange) policyFile(ctx context.Context, world IO, lab string) (stri
 	if dir == "" && topologyHere() {
 		dir = "."
 		if f.lab != "" { // otherwise it is the topology that names the lab
-			c, err := (&topoFlags{}).compile(ctx, world, dir, pipeline.Input{})
-			if err != nil {
+			c, err := compileOf(ctx, world, dir, lab)
+			switch {
+			case err != nil:
 				return "", err
-			}
-			defer c.Close()
-			if c.Lab == nil || c.Lab.Name != lab {
+			case c == nil:
 				return "", fmt.Errorf("the topology here is not that of lab %s: name the policy file with --policy, or the topology with --topo", lab)
 			}
+			c.Close()
 		}
 	}
 	info, err := os.Stat(dir)
