@@ -27,7 +27,7 @@ const (
 	reachFor     = 20 * time.Second
 	reachEvery   = 500 * time.Millisecond
 	dialPatience = time.Second
-	// enough failures in a row are no accident.
+	// So many failures in a row are no accident.
 	enough = 3
 )
 
@@ -47,18 +47,25 @@ func Serve(ctx context.Context, port int) error {
 	}
 }
 
-// Reach connects to two addresses ("10.0.0.1:80") until the open one answers and the
-// closed one has not for a while, for at most 20 s.
+// Reach connects to two addresses ("10.0.0.1:80") until the open one has answered and the
+// closed one has not for a while, for at most 20 s. It reports what the last tries found
+// that were not cut short.
 func Reach(ctx context.Context, open, closed string) Reached {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
 	r := Reached{Version: ReachVersion}
 	failures := 0
 	for {
-		r.Open = r.Open || connects(ctx, open)
-		if r.Closed = connects(ctx, closed); r.Closed {
+		openAnswers, closedAnswers := connects(ctx, open), connects(ctx, closed)
+		if ctx.Err() != nil {
+			return r // this try was cut short: it says nothing
+		}
+		r.Open = r.Open || openAnswers
+		r.Closed = closedAnswers
+		switch {
+		case closedAnswers:
 			failures = 0
-		} else if r.Open {
+		case r.Open:
 			failures++
 		}
 		if failures >= enough {
@@ -67,8 +74,6 @@ func Reach(ctx context.Context, open, closed string) Reached {
 		select {
 		case <-time.After(reachEvery):
 		case <-ctx.Done():
-			// A try that the end cut short counts for nothing.
-			r.Closed = r.Closed || failures == 0
 			return r
 		}
 	}
