@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -24,8 +25,13 @@ import (
 // replaced.
 const dialTime = 30 * time.Second
 
+// tunnelGC is how much the heap may grow before it is collected, in percent. Every 32 kB that come
+// through an exec stream are allocated, and a small heap would be collected 30 times a second.
+const tunnelGC = 800
+
 // tunnels returns the dialler of a lab in a namespace.
 func tunnels(client *cluster.Client, namespace string) *access.Lab {
+	debug.SetGCPercent(tunnelGC)
 	return access.New(func(ctx context.Context, pod string, in io.Reader, out, errs io.Writer) error {
 		return client.Tunnel(ctx, namespace, pod, in, out, errs)
 	})
