@@ -117,8 +117,8 @@ func TestConvertRejects(t *testing.T) {
 // source is the place of an object in the topology.
 var source = regexp.MustCompile(`(?m)(c9s\.dev/source: [^\s:]*|^# [^\s:]*):\d+`)
 
-// fabric matches the switch fabric in the environment of a control card.
-var fabric = regexp.MustCompile(`(?m)^ +- (?:\{name: NOKIA_SROS_SFM, value: .*\}|name: NOKIA_SROS_SFM\n +value: .*)\n|"NOKIA_SROS_SFM": ".*"`)
+// switchFabric matches the switch fabric in the environment of a control card.
+var switchFabric = regexp.MustCompile(`(?m)^ +- (?:\{name: NOKIA_SROS_SFM, value: .*\}|name: NOKIA_SROS_SFM\n +value: .*)\n|"NOKIA_SROS_SFM": ".*"`)
 
 // TestConvertCorpus rewrites every public lab for containerlab 0.81, which must accept
 // it then; it renders to the same objects.
@@ -150,7 +150,7 @@ func TestConvertCorpus(t *testing.T) {
 		t.Logf("%s changes", id)
 		before, after := objects(t, c), objects(t, out.Compiled)
 		if slices.ContainsFunc(out.Diags, func(d diag.Diagnostic) bool { return d.Code == convert.CodeChanged }) {
-			before, after = fabric.ReplaceAllString(before, ""), fabric.ReplaceAllString(after, "")
+			before, after = switchFabric.ReplaceAllString(before, ""), switchFabric.ReplaceAllString(after, "")
 		}
 		if before != after {
 			t.Errorf("%s renders to other objects: -before +after\n%s", id, cmp.Diff(before, after))

@@ -24,6 +24,7 @@ type topoFlags struct {
 	vars         []string
 	kindsDir     string
 	policy       string
+	fabric       string
 	mapFiles     []string
 	allowMissing bool
 	planner      string
@@ -43,10 +44,17 @@ func (f *topoFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.policy, "policy", "", "policy file (default: c9s.yaml next to the topology, if it exists)")
 	fs.StringArrayVar(&f.mapFiles, "map-file", nil, "FROM=TO: read the file TO instead of FROM (repeatable)")
 	fs.BoolVar(&f.allowMissing, "allow-missing", false, "use placeholders for missing files and images")
+	f.addFabric(cmd)
 	f.addTrust(cmd)
 	_ = cmd.MarkFlagFilename("topo", "yml", "yaml")
 	_ = cmd.MarkFlagFilename("policy", "yml", "yaml")
 	_ = cmd.MarkFlagDirname("kinds")
+}
+
+// addFabric adds the flag of the fabric file.
+func (f *topoFlags) addFabric(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.fabric, "fabric", "", "fabric file (default: fabric.yaml next to the topology, if it exists)")
+	_ = cmd.MarkFlagFilename("fabric", "yml", "yaml")
 }
 
 // addTrust adds the flags that say what a fetched topology gets of this machine.
@@ -97,7 +105,7 @@ func (f *topoFlags) compile(ctx context.Context, world IO, ref string, o pipelin
 func (f *topoFlags) input(world IO, ref string, o pipeline.Input) (pipeline.Input, error) {
 	mapFiles, err := parsePairs("map-file", f.mapFiles)
 	o.Ref, o.Stdin, o.Env, o.PassEnv, o.Trust = ref, world.In, world.Env, f.env, f.trust
-	o.VarsFiles, o.KindsDir, o.Policy, o.MapFiles, o.AllowMissing = f.vars, f.kindsDir, f.policy, mapFiles, f.allowMissing
+	o.VarsFiles, o.KindsDir, o.Policy, o.Fabric, o.MapFiles, o.AllowMissing = f.vars, f.kindsDir, f.policy, f.fabric, mapFiles, f.allowMissing
 	o.Saved, o.Adopt = f.saved, f.adopt
 	return o, err
 }

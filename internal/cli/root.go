@@ -156,7 +156,7 @@ Services and ConfigMaps that you can apply with kubectl alone.`,
 	root.SetOut(world.Out)
 	root.SetErr(world.Err)
 	root.AddCommand(
-		newRender(world), newValidate(world), newConvert(world), newGenerate(world), newPlan(world), newGraph(world),
+		newRender(world), newValidate(world), newConvert(world), newGenerate(world), newPlan(world), newFabric(world), newGraph(world),
 		newKinds(world), newExplain(world), newVersion(world),
 	)
 	if commands := clusterCommands(world); len(commands) > 0 {

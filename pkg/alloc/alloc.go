@@ -45,7 +45,35 @@ type Pool[V comparable] struct {
 	Larger string
 	// Reserved values are given to nobody who did not write them.
 	Reserved []V
+	// Order is how a value is chosen among the free ones.
+	Order Order
+	// Reclaim is what happens to values whose owner no longer exists.
+	Reclaim Reclaim
+
+	parts string // the bounds of a joined pool
 }
+
+// Order is how a pool chooses among its free values.
+type Order string
+
+const (
+	// ByHash begins at a hash of the owner, so that an owner's value hardly depends on the others.
+	ByHash Order = ""
+	// Lowest takes the lowest free value, in the order of the claims.
+	Lowest Order = "lowest"
+)
+
+// Reclaim is what happens to the values of owners that no longer exist.
+type Reclaim string
+
+const (
+	// ReclaimDefault leaves it to the caller of Allocate.
+	ReclaimDefault Reclaim = ""
+	// Retain keeps a value for its owner as long as other values are free.
+	Retain Reclaim = "retain"
+	// Recycle frees a value at once.
+	Recycle Reclaim = "recycle"
+)
 
 // Result of Allocate.
 type Result[V comparable] struct {
@@ -57,10 +85,13 @@ type Result[V comparable] struct {
 
 // Allocate serves claims in this order: values that users wrote, values that
 // owners had before (previous), and then first choices by hash in the order of
-// the claims. With retain, values whose owner no longer exists stay taken for as long as
-// others are free. Duplicates, values outside the pool and exhaustion are errors
+// the claims. With retain, which the pool's Reclaim overrides, values whose owner no longer
+// exists stay taken for as long as others are free. Duplicates, values outside the pool and exhaustion are errors
 // in diags; a claim that loses an earlier value is a warning.
 func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V, retain bool, diags *diag.List) Result[V] {
+	if p.Reclaim != ReclaimDefault {
+		retain = p.Reclaim == Retain
+	}
 	r := Result[V]{Values: make(map[string]V, len(claims)), Released: map[string]V{}}
 	taken := make(map[uint64]string, len(claims))
 	wanted := make(map[V]Claim[V])
@@ -110,7 +141,7 @@ func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V,
 				hint = p.Larger + ", or " + hint
 			}
 			diags.Errorf(CodeExhausted, c.Pos, hint,
-				"the pool of %s has room for %d, and the lab needs more", p.Name, p.toGive())
+				"the pool of %s has room for %d, and the lab needs more", p.Name, p.Available())
 			return r
 		}
 		taken[i], r.Values[c.Owner] = c.Owner, p.At(i)
@@ -163,8 +194,8 @@ func warnLost[V comparable](p Pool[V], lost []loss[V], values map[string]V, diag
 // reserved is the owner of reserved values.
 const reserved = "(reserved)"
 
-// toGive is how many values of the pool are not reserved.
-func (p Pool[V]) toGive() uint64 {
+// Available is how many values of the pool are not reserved.
+func (p Pool[V]) Available() uint64 {
 	all := map[uint64]bool{}
 	for _, v := range p.Reserved {
 		if i, ok := p.Index(v); ok && i < p.Size {
@@ -185,11 +216,19 @@ func claimWritten[V comparable](p Pool[V], c Claim[V], taken map[uint64]string, 
 	i, ok := p.Index(c.Want)
 	if !ok {
 		diags.Errorf(CodeOutside, c.Pos, "choose a value between the first and the last of the pool, or change the pool",
-			"%v is not one of the %s (%v to %v)", c.Want, p.Name, p.At(0), p.At(p.Size-1))
+			"%v is not one of the %s (%s)", c.Want, p.Name, p.bounds())
 		return
 	}
 	taken[i] = c.Owner
 	values[c.Owner] = c.Want
+}
+
+// bounds are the first and the last value, of each part of a joined pool.
+func (p Pool[V]) bounds() string {
+	if p.parts != "" {
+		return p.parts
+	}
+	return fmt.Sprintf("%v to %v", p.At(0), p.At(p.Size-1))
 }
 
 type heldValue struct {
@@ -231,6 +270,9 @@ func free[V comparable](p Pool[V], c Claim[V], taken map[uint64]string) (uint64,
 		size = min(size, c.Within)
 	}
 	first := binary.BigEndian.Uint64(sum[:8]) % size
+	if p.Order == Lowest {
+		first = 0
+	}
 	if c.HasPrefer {
 		if i, ok := p.Index(c.Prefer); ok && i < size {
 			first = i

@@ -217,3 +217,80 @@ func TestLost(t *testing.T) {
 		}
 	}
 }
+
+// TestSeveralRanges: a pool joins ranges, in their order, and gives the lowest free values.
+func TestSeveralRanges(t *testing.T) {
+	var parts []Pool[netip.Addr]
+	for _, p := range []string{"10.0.0.0/30", "10.9.0.4/31", "10.8.0.1/32"} {
+		parts = append(parts, Addresses("loopbacks", netip.MustParsePrefix(p), netip.Prefix{}, netip.Addr{}))
+	}
+	pool := Join("loopbacks", parts...)
+	pool.Order = Lowest
+	claims := []Claim[netip.Addr]{
+		{Owner: "a"}, {Owner: "b", Want: netip.MustParseAddr("10.0.0.1"), Has: true}, {Owner: "c"}, {Owner: "d"}, {Owner: "e"},
+	}
+	got := map[string]string{}
+	for owner, a := range allocate(t, pool, claims, nil, false).Values {
+		got[owner] = a.String()
+	}
+	want := map[string]string{"a": "10.0.0.2", "b": "10.0.0.1", "c": "10.9.0.4", "d": "10.9.0.5", "e": "10.8.0.1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if n := pool.Available(); n != 5 {
+		t.Errorf("%d values are available, want 5", n)
+	}
+	var diags diag.List
+	Allocate(pool, []Claim[netip.Addr]{{Owner: "a", Want: netip.MustParseAddr("10.0.1.1"), Has: true}}, nil, false, &diags)
+	if got, want := diags.All()[0].Message, "10.0.1.1 is not one of the loopbacks (10.0.0.0 to 10.0.0.3, 10.9.0.4 to 10.9.0.5, 10.8.0.1 to 10.8.0.1)"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestPrefixes(t *testing.T) {
+	pool := Prefixes("links", netip.MustParsePrefix("10.1.0.0/29"), 31)
+	if pool.Size != 4 || pool.At(3).String() != "10.1.0.6/31" {
+		t.Errorf("%d prefixes, the last %s", pool.Size, pool.At(3))
+	}
+	for text, want := range map[string]int{"10.1.0.2/31": 1, "10.1.0.3/31": -1, "10.1.0.2/30": -1, "10.1.0.8/31": -1, "10.0.0.0/31": -1} {
+		if i, ok := pool.Index(netip.MustParsePrefix(text)); ok != (want >= 0) || ok && i != uint64(want) {
+			t.Errorf("%s is number %d, %v; want %d", text, i, ok, want)
+		}
+	}
+	v6 := Prefixes("links", netip.MustParsePrefix("2001:db8::/64"), 127)
+	if p := v6.At(2); p.String() != "2001:db8::4/127" {
+		t.Errorf("IPv6 prefix %s", p)
+	}
+}
+
+// TestReclaim: what the pool says of values without an owner counts more than the run's rule.
+func TestReclaim(t *testing.T) {
+	pool := Numbers("n", 1, 9)
+	for reclaim, want := range map[Reclaim][2]int{ReclaimDefault: {1, 0}, Retain: {1, 1}, Recycle: {0, 0}} {
+		pool.Reclaim = reclaim
+		for i, retain := range []bool{true, false} {
+			if r := allocate(t, pool, names(1), map[string]uint32{"gone": 5}, retain); len(r.Released) != want[i] {
+				t.Errorf("reclaim %q, retain %v: %v are kept, want %d", reclaim, retain, r.Released, want[i])
+			}
+		}
+	}
+}
+
+// TestLedger: values go in and out as text, and the ledger knows how much a pool can give.
+func TestLedger(t *testing.T) {
+	l := &Ledger{Before: map[string]map[string]string{"p": {"a": "10.1.0.4/31", "gone": "10.1.0.2/31", "bad": "text"}}}
+	pool := Prefixes("links", netip.MustParsePrefix("10.1.0.0/29"), 31)
+	pool.Order = Lowest
+	var diags diag.List
+	got := Take(l, "p", pool, []Claim[netip.Prefix]{{Owner: "a"}, {Owner: "b"}, {Owner: "c"}}, PrefixForm, &diags)
+	if got["a"].String() != "10.1.0.4/31" || len(diags.All()) != 0 {
+		t.Errorf("values %v, %v", got, diags.All())
+	}
+	want := Ledger{
+		Pools:    map[string]map[string]string{"p": {"a": "10.1.0.4/31", "b": "10.1.0.0/31", "c": "10.1.0.6/31"}},
+		Released: map[string]map[string]string{"p": {"gone": "10.1.0.2/31"}}, Sizes: map[string]uint64{"p": 4},
+	}
+	if diff := cmp.Diff(want, Ledger{Pools: l.Pools, Released: l.Released, Sizes: l.Sizes}); diff != "" {
+		t.Error(diff)
+	}
+}

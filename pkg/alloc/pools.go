@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"strings"
 )
 
 // maxHosts bounds the addresses of one pool that are given out by choice; an
@@ -37,10 +38,13 @@ func Addresses(name string, subnet, within netip.Prefix, gateway netip.Addr) Poo
 			}
 			return offset(base, a), true
 		},
-		Reserved: []netip.Addr{subnet.Masked().Addr(), gateway},
+		Reserved: []netip.Addr{gateway},
 	}
-	if subnet.Addr().Is4() && subnet.Bits() < 31 {
-		p.Reserved = append(p.Reserved, Broadcast(subnet))
+	if subnet.Addr().BitLen()-subnet.Bits() > 1 { // RFC 3021 and RFC 6164: both addresses of a pair are hosts'
+		p.Reserved = append(p.Reserved, subnet.Masked().Addr())
+		if subnet.Addr().Is4() {
+			p.Reserved = append(p.Reserved, Broadcast(subnet))
+		}
 	}
 	return p
 }
@@ -97,6 +101,62 @@ func Ranges(name string, first, last, width uint32) Pool[uint32] {
 			return uint64(i), v >= first && i < size && (v-first)%width == 0
 		},
 	}
+}
+
+// Prefixes is the pool of the prefixes of one length in base, which is not longer. Of an IPv6
+// base with fewer than 64 bits, it has those with the first 64 bits of base.
+func Prefixes(name string, base netip.Prefix, length int) Pool[netip.Prefix] {
+	base = base.Masked()
+	shift := base.Addr().BitLen() - length
+	size := uint64(maxHosts)
+	if bits := length - base.Bits(); bits < 24 {
+		size = 1 << bits
+	}
+	return Pool[netip.Prefix]{
+		Name: name,
+		Size: size,
+		At:   func(i uint64) netip.Prefix { return netip.PrefixFrom(addTo(base.Addr(), i<<shift), length) },
+		Index: func(v netip.Prefix) (uint64, bool) {
+			if v.Bits() != length || v != v.Masked() || !base.Contains(v.Addr()) {
+				return 0, false
+			}
+			i := offset(base.Addr(), v.Addr()) >> shift
+			return i, i < size
+		},
+	}
+}
+
+// Join is the pool of the values of several pools, in their order.
+func Join[V comparable](name string, pools ...Pool[V]) Pool[V] {
+	out := Pool[V]{Name: name}
+	bounds := make([]string, len(pools))
+	for i, p := range pools {
+		out.Size += p.Size
+		out.Reserved = append(out.Reserved, p.Reserved...)
+		bounds[i] = p.bounds()
+	}
+	out.parts = strings.Join(bounds, ", ")
+	out.At = func(i uint64) V {
+		last := len(pools) - 1
+		for _, p := range pools[:last] {
+			if i < p.Size {
+				return p.At(i)
+			}
+			i -= p.Size
+		}
+		return pools[last].At(i)
+	}
+	out.Index = func(v V) (uint64, bool) {
+		before := uint64(0)
+		for _, p := range pools {
+			if i, ok := p.Index(v); ok && i < p.Size {
+				return before + i, true
+			}
+			before += p.Size
+		}
+		return 0, false
+	}
+	return out
 }
 
 // MACs is the pool aa:c1:ab:00:00:00 to aa:c1:ab:ff:ff:ff, containerlab's prefix

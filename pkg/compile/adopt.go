@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 
+	"github.com/c9s-lab/c9s/pkg/alloc"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
@@ -33,7 +34,7 @@ func (c *compiler) adopt() {
 	}
 	for _, l := range c.lab.Links {
 		if id := c.adoptedWire(l); id != 0 {
-			add(poolWire, wireOwner(l), decimal(id))
+			add(poolWire, wireOwner(l), alloc.NumberForm.Text(id))
 		}
 	}
 	c.o.Previous = previous

@@ -2,7 +2,6 @@ package compile
 
 import (
 	"net/netip"
-	"strconv"
 
 	"github.com/c9s-lab/c9s/pkg/alloc"
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -23,7 +22,6 @@ const (
 // allocate allocates management addresses, node indexes, wire ids and MAC addresses from
 // their pools.
 func (c *compiler) allocate() {
-	c.lab.Allocations = lab.Allocations{Version: lab.AllocationsVersion, Pools: map[string]map[string]string{}}
 	for _, p := range c.hostPorts[:min(1, len(c.hostPorts))] {
 		more := ""
 		if n := len(c.hostPorts); n > 1 {
@@ -32,6 +30,10 @@ func (c *compiler) allocate() {
 		c.diags.Warnf(CodeHostPort, p, "reach the node through its Service", "the host side of a port has no effect in a cluster%s", more)
 	}
 	c.adopt()
+	c.ledger = alloc.Ledger{Recycle: c.o.Recycle, Pools: map[string]map[string]string{}}
+	if p := c.o.Previous; p != nil {
+		c.ledger.Before, c.ledger.ReleasedBefore = p.Pools, p.Released
+	}
 	c.allocateIndexes()
 	c.allocateMgmt()
 	c.allocateWires()
@@ -39,52 +41,10 @@ func (c *compiler) allocate() {
 	c.checkAdopted()
 }
 
-func parseAddr(s string) (netip.Addr, bool) {
-	a, err := netip.ParseAddr(s)
-	return a, err == nil
+// take allocates from a pool. The values become part of the lab.
+func take[V comparable](c *compiler, name string, p alloc.Pool[V], claims []alloc.Claim[V], form alloc.Form[V]) map[string]V {
+	return alloc.Take(&c.ledger, name, p, claims, form, c.diags)
 }
-
-func parseNumber(s string) (uint32, bool) {
-	v, err := strconv.ParseUint(s, 10, 32)
-	return uint32(v), err == nil
-}
-
-func parseText(s string) (string, bool) { return s, s != "" }
-
-// take runs one allocation and stores its values in the lab.
-func take[V comparable](c *compiler, name string, p alloc.Pool[V], claims []alloc.Claim[V], parse func(string) (V, bool), text func(V) string) map[string]V {
-	previous := map[string]V{}
-	if c.o.Previous != nil {
-		for _, m := range []map[string]string{c.o.Previous.Released[name], c.o.Previous.Pools[name]} {
-			for owner, value := range m {
-				if v, ok := parse(value); ok {
-					previous[owner] = v
-				}
-			}
-		}
-	}
-	r := alloc.Allocate(p, claims, previous, !c.o.Recycle, c.diags)
-	if len(r.Values) > 0 {
-		out := make(map[string]string, len(r.Values))
-		for owner, v := range r.Values {
-			out[owner] = text(v)
-		}
-		c.lab.Allocations.Pools[name] = out
-	}
-	if len(r.Released) > 0 {
-		if c.lab.Allocations.Released == nil {
-			c.lab.Allocations.Released = map[string]map[string]string{}
-		}
-		out := make(map[string]string, len(r.Released))
-		for owner, v := range r.Released {
-			out[owner] = text(v)
-		}
-		c.lab.Allocations.Released[name] = out
-	}
-	return r.Values
-}
-
-func decimal(v uint32) string { return strconv.FormatUint(uint64(v), 10) }
 
 func (c *compiler) allocateIndexes() {
 	last := uint32(1022)
@@ -102,7 +62,7 @@ func (c *compiler) allocateIndexes() {
 		claims = append(claims, claim)
 	}
 	claims = append(limited, claims...) // first those that cannot have every index
-	for owner, v := range take(c, poolIndex, alloc.Numbers("node indexes", 1, last), claims, parseNumber, decimal) {
+	for owner, v := range take(c, poolIndex, alloc.Numbers("node indexes", 1, last), claims, alloc.NumberForm) {
 		c.nodes[owner].Index = int(v)
 	}
 }
@@ -119,7 +79,7 @@ func (c *compiler) allocateMgmt() {
 	if m.IPv4.Subnet.IsValid() {
 		p := alloc.Addresses("IPv4 management addresses", m.IPv4.Subnet, m.IPv4.Range, m.IPv4.Gateway)
 		p.Larger = "set a larger subnet (mgmt: {ipv4-subnet: 10.0.0.0/12}), and ipv4-range if you use it"
-		for owner, a := range take(c, poolIPv4, p, v4, parseAddr, netip.Addr.String) {
+		for owner, a := range take(c, poolIPv4, p, v4, alloc.AddressForm) {
 			c.nodes[owner].MgmtIPv4 = a
 		}
 	}
@@ -135,7 +95,7 @@ func (c *compiler) allocateMgmt() {
 	if m.IPv6.Subnet.IsValid() {
 		p := alloc.Addresses("IPv6 management addresses", m.IPv6.Subnet, m.IPv6.Range, m.IPv6.Gateway)
 		p.Larger = "set a larger mgmt: {ipv6-subnet: ...}, and ipv6-range if you use it"
-		for owner, a := range take(c, poolIPv6, p, v6, parseAddr, netip.Addr.String) {
+		for owner, a := range take(c, poolIPv6, p, v6, alloc.AddressForm) {
 			c.nodes[owner].MgmtIPv6 = a
 		}
 	}
@@ -201,7 +161,7 @@ func (c *compiler) allocateWires() {
 			claims = append(claims, alloc.Claim[uint32]{Owner: owner, Pos: l.Pos})
 		}
 	}
-	for owner, v := range take(c, poolWire, alloc.Numbers("wire ids", 1, 1<<24-1), claims, parseNumber, decimal) {
+	for owner, v := range take(c, poolWire, alloc.Numbers("wire ids", 1, 1<<24-1), claims, alloc.NumberForm) {
 		links[owner].WireID = lab.WireID(v)
 	}
 }
@@ -231,7 +191,7 @@ func (c *compiler) allocateMACs() {
 			claims = append(claims, alloc.Claim[string]{Owner: owner, Pos: e.Pos})
 		}
 	}
-	for owner, mac := range take(c, poolMAC, pool, claims, parseText, func(s string) string { return s }) {
+	for owner, mac := range take(c, poolMAC, pool, claims, alloc.TextForm) {
 		ends[owner].MAC = mac
 	}
 }
@@ -247,7 +207,7 @@ func (c *compiler) allocatePorts() {
 	}
 	pool := alloc.Ranges("port ranges of the shared load balancer", lab.FirstSharedPort, lab.LastSharedPort, lab.SharedPorts)
 	pool.Larger = "expose fewer nodes with shared: true"
-	for owner, first := range take(c, poolPort, pool, claims, parseNumber, decimal) {
+	for owner, first := range take(c, poolPort, pool, claims, alloc.NumberForm) {
 		c.nodes[owner].SharedPort = uint16(first)
 	}
 }

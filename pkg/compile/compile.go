@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/c9s-lab/c9s/pkg/alloc"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
@@ -22,6 +23,15 @@ type Policy interface {
 	// Apply fills node.Policy and Link.Impairment of a lab that is otherwise
 	// complete.
 	Apply(l *lab.Lab, diags *diag.List)
+}
+
+// Fabric configures the routers of a lab; pkg/fabric implements it.
+type Fabric interface {
+	// Apply sets addresses and startup-configs in a lab whose links and management addresses
+	// are settled.
+	Apply(l *lab.Lab, ledger *alloc.Ledger, diags *diag.List)
+	// Finish runs after the policy.
+	Finish(l *lab.Lab)
 }
 
 // Options of Compile. The zero value of each is its default.
@@ -54,6 +64,8 @@ type Options struct {
 	For string
 	// Policy is the compiled c9s.yaml; nil means no policy.
 	Policy Policy
+	// Fabric is the compiled fabric.yaml; nil means no fabric.
+	Fabric Fabric
 	// Reach is what the topology may read; nil for everything.
 	Reach *reach.Reach
 	// Fetch downloads startup-configs and licences that are given as URLs.
@@ -104,8 +116,9 @@ type compiler struct {
 	// unsetTold are the environment variables that were reported as not set.
 	unsetTold map[string]bool
 	// saved are the saved configurations next to the topology, relative to it.
-	saved []string
-	keys  keyWarned
+	saved  []string
+	keys   keyWarned
+	ledger alloc.Ledger
 	// hostPorts are the places of ports with a host side.
 	hostPorts []diag.Pos
 }
@@ -157,11 +170,19 @@ func (c *compiler) run() {
 	c.files.checkMapFiles()
 	c.reportSaved()
 	c.finish()
+	if c.o.Fabric != nil {
+		c.o.Fabric.Apply(c.lab, &c.ledger, c.diags)
+	}
 	if c.o.Policy != nil {
 		c.o.Policy.Apply(c.lab, c.diags)
 	}
+	if c.o.Fabric != nil {
+		c.o.Fabric.Finish(c.lab)
+	}
 	c.checkShared()
 	c.allocatePorts()
+	c.lab.Allocations = lab.Allocations{Version: lab.AllocationsVersion, Pools: c.ledger.Pools, Released: c.ledger.Released}
+	c.lab.PoolSizes = c.ledger.Sizes
 }
 
 // eachNode iterates over the nodes in the order of the file. Meanwhile diagnostics are

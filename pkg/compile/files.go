@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,12 +42,9 @@ func newStager(c *compiler) *stager {
 
 // bytes stores data in the lab and returns its reference. A private key is always a secret.
 func (s *stager) bytes(data []byte, mode uint32, origin string) lab.FileRef {
-	sum := sha256.Sum256(data)
-	digest := lab.Digest("sha256:" + hex.EncodeToString(sum[:]))
-	if _, have := s.c.lab.Files[digest]; !have {
-		s.c.lab.Files[digest] = data
-	}
-	return lab.FileRef{Digest: digest, Size: int64(len(data)), Mode: mode, Origin: origin, Secret: holdsPrivateKey(data)}
+	ref := s.c.lab.AddFile(data, mode, origin)
+	ref.Secret = holdsPrivateKey(data)
+	return ref
 }
 
 // resolve makes a path of the topology absolute and clean: "~" and relative ones by

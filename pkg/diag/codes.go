@@ -19,6 +19,7 @@ const (
 	StageReading Stage = iota
 	StageCompiling
 	StageAllocating
+	StageFabric
 	StagePolicy
 	StagePlanning
 	StageRendering
@@ -28,7 +29,7 @@ const (
 
 // String returns the stage's heading.
 func (s Stage) String() string {
-	return [...]string{"Reading the topology", "Compiling", "Allocating", "The policy file", "Planning", "Rendering", "Images", "Testing"}[s]
+	return [...]string{"Reading the topology", "Compiling", "Allocating", "The fabric file", "The policy file", "Planning", "Rendering", "Images", "Testing"}[s]
 }
 
 // Explanation describes a code.

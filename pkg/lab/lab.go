@@ -4,6 +4,8 @@
 package lab
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/netip"
 	"strings"
 
@@ -53,6 +55,8 @@ type Lab struct {
 	// Allocations are all values taken from pools; render writes them out and
 	// the next compile reads them back.
 	Allocations Allocations `json:"allocations"`
+	// PoolSizes are the numbers of values that the pools can give.
+	PoolSizes map[string]uint64 `json:"-"`
 	// Files holds the bytes behind each FileRef, by digest. It is not part of
 	// the JSON form; the hook planner's client writes the files out instead.
 	Files map[Digest][]byte `json:"-"`
@@ -69,6 +73,16 @@ func (l *Lab) Node(name string) *Node {
 		}
 	}
 	return l.nodes[name]
+}
+
+// AddFile stores the bytes of a file and returns its reference.
+func (l *Lab) AddFile(data []byte, mode uint32, origin string) FileRef {
+	sum := sha256.Sum256(data)
+	digest := Digest("sha256:" + hex.EncodeToString(sum[:]))
+	if _, have := l.Files[digest]; !have {
+		l.Files[digest] = data
+	}
+	return FileRef{Digest: digest, Size: int64(len(data)), Mode: mode, Origin: origin}
 }
 
 // Pod is a set of nodes that share one Pod: a node alone, or a primary node and

@@ -13,6 +13,7 @@ import (
 	"github.com/c9s-lab/c9s/pkg/compile"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/documents"
+	"github.com/c9s-lab/c9s/pkg/fabric"
 	"github.com/c9s-lab/c9s/pkg/fetch"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
@@ -30,6 +31,8 @@ type Compiled struct {
 	// Documents is what the documents came to that the topology is written as; nil for a
 	// topology file.
 	Documents *documents.Lab
+	// Fabric is the fabric file, with its plan; nil for none.
+	Fabric *fabric.Fabric
 	// Diags are the diagnostics of reading and compiling.
 	Diags []diag.Diagnostic
 }
@@ -50,9 +53,9 @@ type Input struct {
 	Trust   bool
 	// VarsFiles hold the variables of the topology's template.
 	VarsFiles []string
-	// KindsDir holds kinds that extend the catalogue, Policy is the policy file; "" for
-	// none and for the one next to the topology.
-	KindsDir, Policy string
+	// KindsDir holds kinds that extend the catalogue, Policy is the policy file and Fabric the
+	// fabric file; "" for none and for the ones next to the topology.
+	KindsDir, Policy, Fabric string
 
 	MapFiles     map[string]string
 	AllowMissing bool
@@ -118,6 +121,10 @@ func (c *Compiled) read(ctx context.Context, in Input) error {
 		return err
 	}
 	c.Diags = append(c.Diags, diags...)
+	if c.Fabric, diags, err = loadFabric(src, in.Fabric); err != nil {
+		return err
+	}
+	c.Diags = append(c.Diags, diags...)
 	if file == nil {
 		if src.IsTemplate() && !slices.ContainsFunc(c.Diags, func(d diag.Diagnostic) bool { return d.Code == topology.CodeTemplate }) {
 			c.Diags = append(c.Diags, templateLines(src))
@@ -159,6 +166,9 @@ func (in Input) options(c *Compiled, env []string, pol *policy.Policy) compile.O
 	if src.Hash != "" {
 		o.GitHead = func(context.Context, string) (branch, hash string) { return src.Branch, src.Hash }
 	}
+	if c.Fabric != nil {
+		o.Fabric = c.Fabric
+	}
 	if pol != nil {
 		o.Policy = pol
 		o.Saved = o.Saved || pol.Saved()
@@ -174,20 +184,41 @@ func templateLines(src *topology.Source) diag.Diagnostic {
 	}
 }
 
-// maxPolicy is the maximum size of a policy file in bytes.
-const maxPolicy = 4 << 20
+// maxBeside is the maximum size of a policy or fabric file in bytes.
+const maxBeside = 4 << 20
 
-// loadPolicy reads the named policy file, or the one next to the topology, which reads no
-// more than the topology itself. Without one, the policy is nil.
+// loadPolicy reads the named policy file, or the one next to the topology. Without one, the
+// policy is nil.
 func loadPolicy(src *topology.Source, name string) (*policy.Policy, []diag.Diagnostic, error) {
+	name, data, err := readBeside(src, "policy", name, policy.FileNames)
+	if name == "" || err != nil {
+		return nil, nil, err
+	}
+	p, diags := policy.Load(name, data)
+	return p, diags, nil
+}
+
+// loadFabric is loadPolicy for the fabric file.
+func loadFabric(src *topology.Source, name string) (*fabric.Fabric, []diag.Diagnostic, error) {
+	name, data, err := readBeside(src, "fabric", name, fabric.FileNames)
+	if name == "" || err != nil {
+		return nil, nil, err
+	}
+	f, diags := fabric.Load(name, data)
+	return f, diags, nil
+}
+
+// readBeside reads the named file, or the first of bases that is next to the topology, which
+// reads no more than the topology itself. The name is that for messages, "" without a file.
+func readBeside(src *topology.Source, what, name string, bases []string) (string, []byte, error) {
 	if name != "" {
-		data, err := (*reach.Reach)(nil).ReadFile(name, maxPolicy)
-		return parsePolicy(name, data, err)
+		data, err := (*reach.Reach)(nil).ReadFile(name, maxBeside)
+		return readAs(what, name, data, err)
 	}
 	if src.Dir == "" {
-		return nil, nil, nil
+		return "", nil, nil
 	}
-	for _, base := range policy.FileNames {
+	for _, base := range bases {
 		full := filepath.Join(src.Dir, base)
 		if _, err := src.Reach.Stat(full); errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -199,16 +230,15 @@ func loadPolicy(src *topology.Source, name string) (*policy.Policy, []diag.Diagn
 		if src.Reach.Limited() {
 			name = base
 		}
-		data, err := src.Reach.ReadFile(full, maxPolicy)
-		return parsePolicy(name, data, err)
+		data, err := src.Reach.ReadFile(full, maxBeside)
+		return readAs(what, name, data, err)
 	}
-	return nil, nil, nil
+	return "", nil, nil
 }
 
-func parsePolicy(name string, data []byte, err error) (*policy.Policy, []diag.Diagnostic, error) {
+func readAs(what, name string, data []byte, err error) (string, []byte, error) {
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the policy file %s: %w", name, topology.UnwrapPath(err))
+		return "", nil, fmt.Errorf("reading the %s file %s: %w", what, name, topology.UnwrapPath(err))
 	}
-	p, diags := policy.Load(filepath.ToSlash(name), data)
-	return p, diags, nil
+	return filepath.ToSlash(name), data, nil
 }

@@ -54,7 +54,7 @@ type reader struct {
 }
 
 func (r *reader) errorf(n *yaml.Node, hint, format string, args ...any) {
-	r.Diags.Errorf(CodeInvalid, r.Pos(n), hint, format, args...)
+	r.Errorf(r.Codes.BadValue, n, hint, format, args...)
 }
 
 func (r *reader) load(data []byte) *Policy {

@@ -5,10 +5,13 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/c9s-lab/c9s/pkg/diag"
-	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/ext"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/c9s-lab/c9s/internal/strictyaml"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
 // Match selects nodes: each of its fields that is set must hold.
@@ -60,6 +63,43 @@ type matcher struct {
 	Match
 	pos     diag.Pos // of the expression
 	program cel.Program
+}
+
+// Selector is a compiled Match, for other files that select nodes.
+type Selector struct {
+	match matcher
+	// Pos is where it is written; it has no line if it is not.
+	Pos diag.Pos
+}
+
+// DecodeYAML reads and compiles a match.
+func (s *Selector) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, _ string) {
+	env, err := newEnv()
+	if err != nil {
+		d.Errorf(CodeExpression, n, "", "%v", err)
+		return
+	}
+	p := &profile{}
+	(&reader{Decoder: *d, env: env}).match(n, p)
+	s.match, s.Pos = p.match, d.Pos(n)
+}
+
+// Set reports whether the selector is written.
+func (s *Selector) Set() bool { return s.Pos.Line > 0 }
+
+// Select returns those of nodes that match. An expression that fails for a node is an error
+// in diags.
+func (s *Selector) Select(nodes []*lab.Node, diags *diag.List) []*lab.Node {
+	var out []*lab.Node
+	for _, n := range nodes {
+		matched, err := s.match.matches(n, viewOf(n))
+		if err != nil {
+			diags.Errorf(CodeExpression, s.match.pos, "write an expression that works for every node; has(...) tests whether a field exists", "the expression fails for node %q: %v", n.Name, err)
+		} else if matched {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // maxCost bounds one evaluation of an expression, in CEL's cost units.

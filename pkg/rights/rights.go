@@ -47,12 +47,13 @@ const (
 	Logs     = "logs"
 	Restart  = "restart" // and stop, start, pause, resume
 	Extend   = "extend"
+	Pools    = "pools"
 	Support  = "support"
 	Destroy  = "destroy"
 )
 
 // Commands are all commands that need rights, in the order of the documentation.
-var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Reset, Snapshot, Link, Test, Run, Capture, SSH, Console, Logs, Restart, Extend, Support, Destroy}
+var Commands = []string{Deploy, Redeploy, Status, Exec, Inspect, Events, Shim, Save, Reset, Snapshot, Link, Test, Run, Capture, SSH, Console, Logs, Restart, Extend, Pools, Support, Destroy}
 
 // Right is one thing that a command does, as RBAC names it.
 type Right struct {
@@ -115,7 +116,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Deploy, pods, "", "list", "watch")
 	add(Deploy, deployments, "", "list", "watch")
 	add(Redeploy, pods, "", "deletecollection")
-	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Reset, Snapshot, Link, Test, Run, Capture, SSH, Console, Logs, Restart, Extend, Support} { // they find the lab and its nodes
+	for _, command := range []string{Status, Exec, Inspect, Events, Shim, Save, Reset, Snapshot, Link, Test, Run, Capture, SSH, Console, Logs, Restart, Extend, Pools, Support} { // they find the lab and its nodes
 		add(command, configMaps, "", "list")
 		add(command, deployments, "", "list")
 		add(command, pods, "", "list")
@@ -167,6 +168,7 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	add(Support, pods, "log", "get")
 	add(Support, pods, "proxy", "get")
 	add(Extend, configMaps, "", "patch")
+	add(Pools, configMaps, "", "update") // with --free
 	add(Destroy, configMaps, "", "get")
 	add(Destroy, pods, "", "list", "delete")
 	add(Destroy, replicaSets, "", "list", "delete")

@@ -1,0 +1,93 @@
+package fabric
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/c9s-lab/c9s/pkg/alloc"
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// memberLink is a link between two members.
+type memberLink struct {
+	*lab.Link
+	owner string
+	ends  [2]*Node
+}
+
+// links gives the links between members their addresses.
+func (s *stage) links() {
+	links := s.memberLinks()
+	mtu := 0
+	for _, l := range links {
+		if mtu == 0 || l.MTU < mtu {
+			mtu = l.MTU
+		}
+	}
+	s.plan.tunnelMTU = mtu - vxlanOverhead
+	if s.file.Underlay.Links.Value != Unnumbered {
+		s.number(links)
+	}
+	for _, l := range links {
+		for i, n := range l.ends {
+			near, far := l.Endpoints[i], l.Endpoints[1-i]
+			n.Links = append(n.Links, Link{
+				Interface: near.Interface, Device: n.kind.spelled(near.Interface), Address: near.IPv4, MTU: l.MTU,
+				Peer: far.Node, PeerInterface: far.Written(), PeerAddress: far.IPv4.Addr(), PeerASN: l.ends[1-i].ASN,
+			})
+		}
+	}
+	for _, n := range s.plan.Nodes {
+		slices.SortFunc(n.Links, func(a, b Link) int { return natural(a.Interface, b.Interface) })
+		if len(n.Links) == 0 {
+			s.diags.Warnf(CodeNoMatch, s.file.Members.Match.Pos, "link it to another member, or exclude it from members", "node %q has no link to another member of the fabric", n.Name)
+		}
+	}
+}
+
+// memberLinks are the links between members, by their owners.
+func (s *stage) memberLinks() []memberLink {
+	var out []memberLink
+	for _, l := range s.lab.Links {
+		if len(l.Endpoints) != 2 {
+			continue
+		}
+		a, b := s.nodes[l.Endpoints[0].Node], s.nodes[l.Endpoints[1].Node]
+		if a == nil || b == nil || a == b {
+			continue
+		}
+		x, y := owned(l.Endpoints[0]), owned(l.Endpoints[1])
+		if natural(y, x) < 0 {
+			x, y = y, x
+		}
+		out = append(out, memberLink{l, x + " " + y, [2]*Node{a, b}})
+	}
+	slices.SortFunc(out, func(a, b memberLink) int { return cmp.Or(natural(a.owner, b.owner), cmp.Compare(a.owner, b.owner)) })
+	return out
+}
+
+// number gives each link a prefix. The end that the topology writes first gets the lower
+// address. Addresses of the topology stay.
+func (s *stage) number(links []memberLink) {
+	var claims []alloc.Claim[netip.Prefix]
+	open := map[string]memberLink{}
+	for _, l := range links {
+		a, b := l.Endpoints[0], l.Endpoints[1]
+		switch {
+		case a.IPv4.IsValid() != b.IPv4.IsValid():
+			s.diags.Errorf(CodeAddress, l.Pos, "set the addresses of both ends, or of neither", "one end of a link of the fabric has an IPv4 address, and the other end has none")
+		case !a.IPv4.IsValid():
+			claims = append(claims, alloc.Claim[netip.Prefix]{Owner: l.owner, Pos: l.Pos})
+			open[l.owner] = l
+		}
+	}
+	for owner, p := range alloc.Take(s.ledger, poolLink, s.prefixes[s.file.Underlay.Links.Value], claims, alloc.PrefixForm, s.diags) {
+		first := p.Addr()
+		if p.Bits() == 30 { // the first address is that of the network
+			first = first.Next()
+		}
+		ends := open[owner].Endpoints
+		ends[0].IPv4, ends[1].IPv4 = netip.PrefixFrom(first, p.Bits()), netip.PrefixFrom(first.Next(), p.Bits())
+	}
+}

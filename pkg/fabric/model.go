@@ -1,0 +1,143 @@
+package fabric
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// Plan is a fabric with all its addresses and numbers.
+type Plan struct {
+	Underlay string `json:"underlay"`
+	Overlay  string `json:"overlay,omitempty"`
+	// Nodes are the members, in the order of their names.
+	Nodes []*Node `json:"nodes"`
+	// tunnelMTU is what the interfaces of hosts can have so that their frames fit into tunnels.
+	tunnelMTU int
+}
+
+// The roles of a node.
+const (
+	RoleVTEP      = "vtep"
+	RoleReflector = "reflector"
+	RoleRouter    = "router"
+)
+
+// Node is a member of the fabric.
+type Node struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+	// Role is vtep, reflector or router.
+	Role     string     `json:"role"`
+	RouterID netip.Addr `json:"routerID"`
+	// ASN is 0 for a node without BGP.
+	ASN uint32 `json:"asn,omitempty"`
+	// VTEP is the address of its tunnels; invalid unless it is a VTEP.
+	VTEP netip.Addr `json:"vtep,omitzero"`
+	// Links lead to other members.
+	Links []Link `json:"links"`
+	// Peers are its neighbours in an overlay of ibgp.
+	Peers    []Peer          `json:"peers,omitempty"`
+	Services []*LocalService `json:"services,omitempty"`
+	// OwnConfig reports whether the node keeps its own startup-config.
+	OwnConfig bool `json:"ownConfig,omitempty"`
+	// Config is the generated configuration.
+	Config string `json:"-"`
+
+	node *lab.Node
+	kind *kind
+	plan *Plan
+}
+
+// Link is a link to another member, seen from one end.
+type Link struct {
+	// Interface is the Linux name, Device the device's own.
+	Interface string `json:"interface"`
+	Device    string `json:"device"`
+	// Address and PeerAddress are invalid for unnumbered links.
+	Address       netip.Prefix `json:"address,omitzero"`
+	Peer          string       `json:"peer"`
+	PeerInterface string       `json:"peerInterface"`
+	PeerAddress   netip.Addr   `json:"peerAddress,omitzero"`
+	PeerASN       uint32       `json:"peerASN,omitempty"`
+	MTU           int          `json:"mtu,omitempty"`
+}
+
+// Peer is a neighbour in an overlay of ibgp.
+type Peer struct {
+	Name    string     `json:"name"`
+	Address netip.Addr `json:"address"`
+	// Client reports whether it is a client of this node, a route reflector.
+	Client bool `json:"client,omitempty"`
+}
+
+// LocalService is a service on one VTEP.
+type LocalService struct {
+	Name string `json:"name"`
+	VLAN int    `json:"vlan"`
+	VNI  int    `json:"vni"`
+	// Gateway is invalid for a VLAN that is not routed.
+	Gateway    netip.Prefix `json:"gateway,omitzero"`
+	GatewayMAC string       `json:"gatewayMAC,omitempty"`
+	Ports      []Port       `json:"ports,omitempty"`
+}
+
+// Port is an untagged port of a VLAN.
+type Port struct {
+	Interface string `json:"interface"`
+	Device    string `json:"device"`
+	Peer      string `json:"peer"`
+}
+
+// RouteTarget is the EVPN route target of the service, the same on all VTEPs.
+func (s *LocalService) RouteTarget() string { return fmt.Sprintf("%d:%d", routeTargetASN, s.VNI) }
+
+// routeTargetASN is the first part of route targets. A fabric of ebgp has no common AS number.
+const routeTargetASN = 65000
+
+// The following are for templates.
+
+// Underlay and Overlay are the protocols of the fabric.
+func (n *Node) Underlay() string { return n.plan.Underlay }
+func (n *Node) Overlay() string  { return n.plan.Overlay }
+
+// TunnelMTU is the MTU of VXLAN interfaces in bytes.
+func (n *Node) TunnelMTU() int { return n.plan.tunnelMTU }
+
+// IsVTEP and IsReflector report the role of the node.
+func (n *Node) IsVTEP() bool      { return n.VTEP.IsValid() }
+func (n *Node) IsReflector() bool { return n.Role == RoleReflector }
+
+// OwnVTEP reports whether the address of the tunnels is not the router id.
+func (n *Node) OwnVTEP() bool { return n.IsVTEP() && n.VTEP != n.RouterID }
+
+// Loopbacks are the addresses of the node's loopback.
+func (n *Node) Loopbacks() []netip.Addr {
+	if n.OwnVTEP() {
+		return []netip.Addr{n.RouterID, n.VTEP}
+	}
+	return []netip.Addr{n.RouterID}
+}
+
+// NET is the network entity title of IS-IS: area 49.0001 and the digits of the router id.
+func (n *Node) NET() string {
+	b := n.RouterID.As4()
+	digits := fmt.Sprintf("%03d%03d%03d%03d", b[0], b[1], b[2], b[3])
+	return "49.0001." + digits[:4] + "." + digits[4:8] + "." + digits[8:] + ".00"
+}
+
+// Hostname and the credentials are those of the topology.
+func (n *Node) Hostname() string { return n.node.Hostname }
+func (n *Node) Username() string { return n.node.Credentials.Username }
+func (n *Node) Password() string { return n.node.Credentials.Password }
+
+// VLANs are the VLANs of the node as text: "10, 20".
+func (n *Node) VLANs() string {
+	texts := make([]string, len(n.Services))
+	for i, s := range n.Services {
+		texts[i] = fmt.Sprint(s.VLAN)
+	}
+	return strings.Join(texts, ", ")
+}

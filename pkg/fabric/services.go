@@ -1,0 +1,124 @@
+package fabric
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/c9s-lab/c9s/pkg/alloc"
+	"github.com/c9s-lab/c9s/pkg/lab"
+)
+
+// services adds the services to the VTEPs, and gives the hosts addresses.
+func (s *stage) services() {
+	for i := range s.file.Services {
+		s.service(&s.file.Services[i], s.gateways[i])
+	}
+}
+
+func (s *stage) service(spec *Service, gateway netip.Prefix) {
+	match := &s.file.VTEPs.Match
+	if spec.Match.Set() {
+		match = &spec.Match
+	}
+	vteps, pos := match.Select(s.lab.Nodes, s.diags), match.Pos
+	hosts := map[string]*lab.Node{}
+	if spec.Hosts.Set() {
+		for _, n := range spec.Hosts.Select(s.lab.Nodes, s.diags) {
+			hosts[n.Name] = n
+		}
+	}
+	linked := false
+	var ends []hostEnd
+	for _, n := range s.selected(vteps, pos, fmt.Sprintf("service %q", spec.Name.Value)) {
+		if !n.IsVTEP() {
+			s.diags.Errorf(CodeNoMatch, pos, "select VTEPs only", "service %q matches node %q, which is no VTEP", spec.Name.Value, n.Name)
+			continue
+		}
+		local := &LocalService{Name: spec.Name.Value, VLAN: spec.VLAN.Value, VNI: spec.VNI.Value, Gateway: gateway}
+		if gateway.IsValid() {
+			local.GatewayMAC = s.mac
+		}
+		for _, e := range n.node.Endpoints {
+			host, ok := s.hostEnd(e, hosts)
+			linked = linked || ok
+			if ok && s.free(spec, e) {
+				local.Ports = append(local.Ports, Port{Interface: e.Interface, Device: n.kind.spelled(e.Interface), Peer: host.node.Name})
+				ends = append(ends, host)
+			}
+		}
+		slices.SortFunc(local.Ports, func(a, b Port) int { return natural(a.Interface, b.Interface) })
+		n.Services = append(n.Services, local)
+	}
+	if spec.Hosts.Set() && !linked {
+		s.diags.Warnf(CodeNoMatch, spec.Hosts.Pos, "check its match", "hosts of service %q matches no node that is linked to a VTEP of the service", spec.Name.Value)
+	}
+	if gateway.IsValid() {
+		s.addressHosts(spec, gateway, ends)
+	}
+}
+
+// hostEnd is the interface of a host in a VLAN.
+type hostEnd struct {
+	*lab.Endpoint
+	node *lab.Node
+}
+
+// hostEnd returns the far end of a VTEP's port if it is that of a host.
+func (s *stage) hostEnd(e *lab.Endpoint, hosts map[string]*lab.Node) (hostEnd, bool) {
+	if e.Link < 0 {
+		return hostEnd{}, false
+	}
+	ends := s.lab.Links[e.Link].Endpoints
+	if len(ends) != 2 {
+		return hostEnd{}, false
+	}
+	far := ends[0]
+	if far == e {
+		far = ends[1]
+	}
+	host := hosts[far.Node]
+	return hostEnd{far, host}, host != nil && s.nodes[far.Node] == nil
+}
+
+// free reports whether no other service has the port.
+func (s *stage) free(spec *Service, e *lab.Endpoint) bool {
+	if other, used := s.used[e]; used {
+		s.diags.Errorf(CodeTwoServices, spec.Hosts.Pos, "select the node in one service only", "services %q and %q both have port %s of node %q", other, spec.Name.Value, e.Written(), e.Node)
+		return false
+	}
+	s.used[e] = spec.Name.Value
+	return true
+}
+
+// addressHosts gives hosts addresses of the service's subnet, unless the topology does, and
+// routes by the gateway.
+func (s *stage) addressHosts(spec *Service, gateway netip.Prefix, hosts []hostEnd) {
+	slices.SortFunc(hosts, func(a, b hostEnd) int { return natural(owned(a.Endpoint), owned(b.Endpoint)) })
+	pool := alloc.Addresses(fmt.Sprintf("host addresses of service %q", spec.Name.Value), gateway.Masked(), netip.Prefix{}, gateway.Addr())
+	pool.Order, pool.Larger = alloc.Lowest, "use a larger subnet"
+	ends := map[string]hostEnd{}
+	var claims []alloc.Claim[netip.Addr]
+	for _, h := range hosts {
+		if h.node.RootNamespace {
+			continue
+		}
+		owner := owned(h.Endpoint)
+		ends[owner] = h
+		claims = append(claims, alloc.Claim[netip.Addr]{Owner: owner, Want: h.IPv4.Addr(), Has: h.IPv4.IsValid(), Pos: h.Pos})
+	}
+	for owner, a := range alloc.Take(s.ledger, poolHost+spec.Name.Value, pool, claims, alloc.AddressForm, s.diags) {
+		ends[owner].IPv4 = netip.PrefixFrom(a, gateway.Bits())
+	}
+	for _, h := range hosts {
+		if h.node.Kind != "linux" || h.node.RootNamespace {
+			continue
+		}
+		var routes []lab.Exec
+		for _, r := range spec.Routes {
+			argv := []string{"ip", "route", "replace", r.Value, "via", gateway.Addr().String(), "dev", h.Interface}
+			routes = append(routes, command(argv))
+		}
+		h.node.Exec = slices.Concat(routes, h.node.Exec)
+	}
+}

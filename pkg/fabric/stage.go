@@ -1,0 +1,326 @@
+package fabric
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/c9s-lab/c9s/pkg/alloc"
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/topology"
+)
+
+// The pools of the fabric by their names in lab.Allocations.
+const (
+	poolLoopback = "fabric/loopback"
+	poolVTEP     = "fabric/vtep"
+	poolASN      = "fabric/asn"
+	poolLink     = "fabric/link"
+	poolHost     = "fabric/host/" // and the name of the service
+)
+
+// vxlanOverhead is what VXLAN over IPv4 adds to a frame, less its Ethernet header: outer IPv4,
+// UDP and VXLAN headers and the inner Ethernet header (RFC 7348).
+const vxlanOverhead = 50
+
+// Plan returns what Apply made, nil before.
+func (f *Fabric) Plan() *Plan { return f.plan }
+
+// stage is one run of Apply.
+type stage struct {
+	*Fabric
+	lab    *lab.Lab
+	ledger *alloc.Ledger
+	diags  *diag.List
+	nodes  map[string]*Node
+	// used are the ports of services, by endpoint.
+	used map[*lab.Endpoint]string
+}
+
+// Apply plans the fabric in a lab whose links and management addresses are settled: it sets the
+// addresses of links and hosts, and the startup-configs of the members.
+func (f *Fabric) Apply(l *lab.Lab, ledger *alloc.Ledger, diags *diag.List) {
+	s := &stage{Fabric: f, lab: l, ledger: ledger, diags: diags, nodes: map[string]*Node{}, used: map[*lab.Endpoint]string{}}
+	f.plan = &Plan{Underlay: f.file.Underlay.Protocol.Value}
+	if f.file.Overlay != nil {
+		f.plan.Overlay = f.file.Overlay.Protocol.Value
+	}
+	if !s.members() {
+		return
+	}
+	s.vteps()
+	s.reflectors()
+	s.asns()
+	s.links()
+	s.peers()
+	s.services()
+	s.checkPreferred()
+	s.checkFeatures()
+	if !diags.HasErrors() {
+		s.configure()
+	}
+}
+
+// Finish sets the MTU of hosts' ports where the policy has not: frames must fit into tunnels.
+func (f *Fabric) Finish(l *lab.Lab) {
+	if f.plan == nil {
+		return
+	}
+	for _, n := range f.plan.Nodes {
+		for _, s := range n.Services {
+			for _, p := range s.Ports {
+				i := slices.IndexFunc(n.node.Endpoints, func(e *lab.Endpoint) bool { return e.Interface == p.Interface })
+				link := l.Links[n.node.Endpoints[i].Link]
+				for _, e := range link.Endpoints {
+					if e.MTU == 0 && link.MTU > f.plan.tunnelMTU {
+						e.MTU = f.plan.tunnelMTU
+					}
+				}
+			}
+		}
+	}
+}
+
+// members finds the nodes of the fabric and gives them their router ids.
+func (s *stage) members() bool {
+	match := &s.file.Members.Match
+	selected := match.Select(s.lab.Nodes, s.diags)
+	if len(selected) == 0 {
+		s.diags.Errorf(CodeNoMatch, match.Pos, "check its match", "members matches no node of the topology")
+		return false
+	}
+	ok := true
+	for _, ln := range selected {
+		k := kindOf(ln)
+		if k == nil {
+			hint := "exclude it from members, or use one of the kinds " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
+			if ln.Kind == "linux" {
+				hint = "exclude it from members, or use an image whose name contains frr"
+			}
+			s.diags.Errorf(CodeKind, match.Pos, hint, "members matches node %q, and c9s has no fabric configuration for kind %s with image %s", ln.Name, ln.Kind, cmp.Or(ln.Image, "(none)"))
+			ok = false
+			continue
+		}
+		n := &Node{Name: ln.Name, Kind: ln.Kind, Role: RoleRouter, node: ln, kind: k, plan: s.plan, Links: []Link{}}
+		s.nodes[ln.Name] = n
+		s.plan.Nodes = append(s.plan.Nodes, n)
+	}
+	slices.SortFunc(s.plan.Nodes, func(a, b *Node) int { return natural(a.Name, b.Name) })
+	claims := make([]alloc.Claim[netip.Addr], len(s.plan.Nodes))
+	for i, n := range s.plan.Nodes {
+		claims[i] = claim(n.Name, match.Pos, s.preferLoopback, s.file.Prefer[n.Name].Loopback.Pos)
+	}
+	for owner, a := range alloc.Take(s.ledger, poolLoopback, s.addresses[s.file.Members.Loopbacks.Value], claims, alloc.AddressForm, s.diags) {
+		s.nodes[owner].RouterID = a
+	}
+	return ok
+}
+
+// claim asks for a value, the preferred one if there is one.
+func claim[V comparable](owner string, pos diag.Pos, preferred map[string]V, preferredPos diag.Pos) alloc.Claim[V] {
+	c := alloc.Claim[V]{Owner: owner, Pos: pos}
+	if v, ok := preferred[owner]; ok {
+		c.Want, c.Has, c.Pos = v, true, preferredPos
+	}
+	return c
+}
+
+func (s *stage) vteps() {
+	v := s.file.VTEPs
+	if v == nil {
+		return
+	}
+	var claims []alloc.Claim[netip.Addr]
+	for _, n := range s.selected(v.Match.Select(s.lab.Nodes, s.diags), v.Match.Pos, "vteps") {
+		n.Role, n.VTEP = RoleVTEP, n.RouterID
+		claims = append(claims, claim(n.Name, v.Match.Pos, s.preferVTEP, s.file.Prefer[n.Name].VTEP.Pos))
+	}
+	if v.Addresses.Value == "" {
+		return
+	}
+	if v.Addresses.Value == s.file.Members.Loopbacks.Value {
+		s.diags.Errorf(CodeInvalid, v.Addresses.Pos, "use a pool of its own, or remove it to use the router ids", "vteps and members use the same pool %q", v.Addresses.Value)
+		return
+	}
+	for owner, a := range alloc.Take(s.ledger, poolVTEP, s.addresses[v.Addresses.Value], claims, alloc.AddressForm, s.diags) {
+		s.nodes[owner].VTEP = a
+	}
+}
+
+// selected are the members among nodes, in the order of their names. There must be some.
+func (s *stage) selected(nodes []*lab.Node, pos diag.Pos, what string) []*Node {
+	var out []*Node
+	for _, ln := range nodes {
+		if n := s.nodes[ln.Name]; n != nil {
+			out = append(out, n)
+		}
+	}
+	if len(out) == 0 {
+		s.diags.Errorf(CodeNoMatch, pos, "check its match", "%s matches no member of the fabric", what)
+	}
+	slices.SortFunc(out, func(a, b *Node) int { return natural(a.Name, b.Name) })
+	return out
+}
+
+func (s *stage) reflectors() {
+	o := s.file.Overlay
+	if o == nil || !o.Reflectors.Set() {
+		return
+	}
+	for _, n := range s.selected(o.Reflectors.Select(s.lab.Nodes, s.diags), o.Reflectors.Pos, "reflectors") {
+		if n.Role == RoleVTEP {
+			s.diags.Errorf(CodeInvalid, o.Reflectors.Pos, "select nodes that are no VTEPs", "node %q is a VTEP and a route reflector", n.Name)
+		}
+		n.Role = RoleReflector
+	}
+}
+
+// asns gives the nodes their AS numbers.
+func (s *stage) asns() {
+	if o := s.file.Overlay; o != nil && o.Protocol.Value == IBGP {
+		for _, n := range s.plan.Nodes {
+			if n.Role != RoleRouter {
+				n.ASN = uint32(o.ASN.Value)
+			}
+		}
+	}
+	u := s.file.Underlay
+	if u.Protocol.Value != EBGP {
+		return
+	}
+	preferred := map[string]uint32{}
+	owner := func(n *Node) string {
+		if slices.ContainsFunc(u.SharedASN, func(group topology.Str) bool { return group.Value == n.node.Group && n.node.Group != "" }) {
+			return "group " + n.node.Group
+		}
+		return n.Name
+	}
+	for _, group := range u.SharedASN {
+		if !slices.ContainsFunc(s.plan.Nodes, func(n *Node) bool { return n.node.Group == group.Value }) {
+			s.diags.Errorf(CodeNoMatch, group.Pos, "write the group of members", "no member is in group %q", group.Value)
+		}
+	}
+	var claims []alloc.Claim[uint32]
+	members := map[string][]*Node{}
+	for _, n := range s.plan.Nodes {
+		name := owner(n)
+		members[name] = append(members[name], n)
+		if p := s.file.Prefer[n.Name].ASN; p.Set {
+			preferred[name] = uint32(p.Value)
+		}
+	}
+	for _, n := range s.plan.Nodes {
+		if name := owner(n); members[name][0] == n { // once for those that share it
+			pos := u.ASNs.Pos
+			for _, m := range members[name] {
+				if p := s.file.Prefer[m.Name].ASN; p.Set {
+					pos = p.Pos
+				}
+			}
+			claims = append(claims, claim(name, u.ASNs.Pos, preferred, pos))
+		}
+	}
+	for name, asn := range alloc.Take(s.ledger, poolASN, s.numbers[u.ASNs.Value], claims, alloc.NumberForm, s.diags) {
+		for _, n := range members[name] {
+			n.ASN = asn
+		}
+	}
+}
+
+// checkPreferred reports preferences for nodes that are no members, or no VTEPs.
+func (s *stage) checkPreferred() {
+	for _, name := range slices.Sorted(maps.Keys(s.file.Prefer)) {
+		p := s.file.Prefer[name]
+		switch n := s.nodes[name]; {
+		case n == nil:
+			s.diags.Errorf(CodeUnknownNode, p.Pos, "correct the name, or remove the entry", "prefer names node %q, which is no member of the fabric", name)
+		case p.VTEP.Value != "" && !n.IsVTEP():
+			s.diags.Errorf(CodeUnknownNode, p.VTEP.Pos, "select it in vteps, or remove the entry", "node %q is no VTEP", name)
+		}
+	}
+}
+
+// checkFeatures reports what the members' kinds do not support, at the line that asks for it.
+func (s *stage) checkFeatures() {
+	f := &s.file
+	for _, n := range s.plan.Nodes {
+		need := func(feature Feature, pos diag.Pos) {
+			if !n.kind.has(feature) {
+				s.diags.Errorf(CodeUnsupported, pos, "choose another one, or nodes of a kind that has it (docs/reference/fabric.md)", "the fabric configuration of kind %s does not support %s, and node %q needs it", n.Kind, feature, n.Name)
+			}
+		}
+		need(map[string]Feature{OSPF: FeatureOSPF, ISIS: FeatureISIS, EBGP: FeatureEBGP}[s.plan.Underlay], f.Underlay.Protocol.Pos)
+		if f.Underlay.Links.Value == Unnumbered {
+			need(FeatureUnnumbered, f.Underlay.Links.Pos)
+			if s.plan.Underlay != EBGP {
+				s.diags.Errorf(CodeUnsupported, f.Underlay.Links.Pos, "use a pool of prefixes", "unnumbered links need an underlay of ebgp")
+			}
+		}
+		switch {
+		case s.plan.Overlay == EBGP:
+			need(FeatureEVPN, f.Overlay.Protocol.Pos)
+		case s.plan.Overlay == IBGP && n.Role != RoleRouter:
+			need(FeatureIBGP, f.Overlay.Protocol.Pos)
+		}
+		if n.IsReflector() {
+			need(FeatureReflector, f.Overlay.Reflectors.Pos)
+		}
+		for _, local := range n.Services {
+			i := slices.IndexFunc(f.Services, func(x Service) bool { return x.Name.Value == local.Name })
+			need(FeatureServices, f.Services[i].Pos)
+			if local.Gateway.IsValid() {
+				need(FeatureGateway, f.Services[i].Gateway.Pos)
+			}
+		}
+	}
+}
+
+// peers makes the sessions of an overlay of ibgp: each VTEP with each reflector, and the
+// reflectors with each other; without reflectors, the VTEPs with each other.
+func (s *stage) peers() {
+	if s.plan.Overlay != IBGP {
+		return
+	}
+	reflected := s.file.Overlay.Reflectors.Set()
+	for _, n := range s.plan.Nodes {
+		for _, other := range s.plan.Nodes {
+			switch {
+			case n == other || n.Role == RoleRouter || other.Role == RoleRouter:
+			case reflected && n.Role == RoleVTEP && other.Role == RoleVTEP:
+			default:
+				n.Peers = append(n.Peers, Peer{Name: other.Name, Address: other.RouterID, Client: n.Role == RoleReflector && other.Role == RoleVTEP})
+			}
+		}
+	}
+}
+
+// natural orders names as people do: leaf2 before leaf10.
+func natural(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x == 0 || y == 0 {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		p, q := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
+		if c := cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q), cmp.Compare(x, y)); c != 0 {
+			return c
+		}
+		a, b = a[x:], b[y:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits is how many digits a text begins with.
+func digits(s string) int {
+	return len(s) - len(strings.TrimLeft(s, "0123456789"))
+}
+
+func owned(e *lab.Endpoint) string { return fmt.Sprintf("%s:%s", e.Node, e.Interface) }
