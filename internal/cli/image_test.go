@@ -74,12 +74,13 @@ func TestRunningImage(t *testing.T) {
 	}
 }
 
-// TestForeignImage: a fetched topology does not choose the c9s image.
+// TestForeignImage: a fetched topology does not choose the c9s image, and does not mount
+// Secrets of the namespace.
 func TestForeignImage(t *testing.T) {
 	repo := filepath.Join(t.TempDir(), "lab.git")
 	for name, text := range map[string]string{
 		"t.clab.yml": nodeWith(""),
-		"c9s.yaml":   "apiVersion: c9s.dev/v1\nkind: Policy\nimage: stranger/c9s:1\nprofiles: [{name: p, set: {expose: {type: None}}}]\n",
+		"c9s.yaml":   "apiVersion: c9s.dev/v1\nkind: Policy\nimage: stranger/c9s:1\nprofiles: [{name: p, set: {expose: {type: None}, files: [{path: /x, secret: of-others}]}}]\n",
 	} {
 		if err := os.MkdirAll(repo, 0o755); err != nil {
 			t.Fatal(err)
@@ -97,5 +98,11 @@ func TestForeignImage(t *testing.T) {
 	out, errs, code := callWith(t, os.Environ(), "render", "file://"+repo)
 	if code != ExitOK || !strings.Contains(errs, "policy-image-ignored") || strings.Contains(out, "stranger/c9s") || !strings.Contains(out, defaultImage()) {
 		t.Errorf("exit %d, stderr:\n%s", code, errs)
+	}
+	if !strings.Contains(errs, "c9s.yaml:4:") || !strings.Contains(errs, "policy-files-ignored") || strings.Contains(out, "of-others") {
+		t.Errorf("a Secret of the namespace is mounted: %s", errs)
+	}
+	if out, errs, code := callWith(t, os.Environ(), "render", "file://"+repo, "--trust"); code != ExitOK || !strings.Contains(out, "of-others") {
+		t.Errorf("--trust: exit %d, stderr:\n%s", code, errs)
 	}
 }

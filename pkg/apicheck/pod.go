@@ -102,6 +102,8 @@ func (c *checker) volumes(namespace string, volumes []corev1.Volume) map[string]
 		}
 		names[v.Name] = true
 		switch {
+		case strings.HasPrefix(v.Name, contract.ExternalVolume):
+			// The Secret or ConfigMap is the user's own.
 		case v.ConfigMap != nil:
 			c.source("ConfigMap", namespace, v.ConfigMap.Name, v.ConfigMap.Optional, v.ConfigMap.Items)
 		case v.Secret != nil:

@@ -37,6 +37,11 @@ func (c *Client) Preflight(ctx context.Context, l *Lab, existing Existing) error
 	if err := missingPullSecrets(ctx, client, l, existing); err != nil {
 		errs = append(errs, err)
 	}
+	missing, err := c.missingFiles(ctx, l, existing)
+	if err != nil {
+		return err
+	}
+	errs = append(errs, missing...)
 	return errors.Join(errs...)
 }
 
@@ -68,6 +73,13 @@ func (c *Client) rights(ctx context.Context, l *Lab, existing Existing) []error 
 	required := slices.DeleteFunc(rights.Of(l.kinds(), rules, existing.Fresh && l.namespace != nil), func(r rights.Right) bool {
 		return !r.Required && !(existing.Lab != "" && r.Command == rights.Redeploy)
 	})
+	holders, err := l.fileHolders()
+	if err != nil {
+		return []error{err}
+	}
+	for _, h := range holders {
+		required = append(required, rights.GetByName(h.kind, h.name))
+	}
 	missing, err := rights.Missing(ctx, c.Typed, l.Namespace, required)
 	if err != nil {
 		return []error{fmt.Errorf("checking your rights: %w", err)}

@@ -31,6 +31,8 @@ type ManifestNode struct {
 	// Entries of the node's folder, parents before their contents. A parent that
 	// is not listed is created with mode 0755.
 	Entries []Entry `json:"entries,omitempty"`
+	// External are files that only the cluster holds. The kubelet mounts them.
+	External []External `json:"external,omitempty"`
 	// Gate holds the conditions for the devices' start.
 	Gate Gate `json:"gate,omitzero"`
 	// Containers are the device containers that run a program.
@@ -62,11 +64,30 @@ type Entry struct {
 	Seed bool `json:"seed,omitempty"`
 }
 
+// DigestUnknown is the digest of what was not there when the lab was rendered.
+const DigestUnknown = "unknown"
+
+// External is a file, or a folder without a Key, that a Secret or ConfigMap of the namespace
+// holds.
+type External struct {
+	// Path is absolute in the node's containers.
+	Path      string `json:"path"`
+	Secret    string `json:"secret,omitempty"`
+	ConfigMap string `json:"configMap,omitempty"`
+	Key       string `json:"key,omitempty"`
+	Mode      Mode   `json:"mode"`
+	// Digest is always DigestUnknown.
+	Digest string `json:"digest"`
+}
+
 // Mode holds permission bits, four octal digits in JSON.
 type Mode uint32
 
+// String writes "0644".
+func (m Mode) String() string { return fmt.Sprintf("%04o", uint32(m)) }
+
 // MarshalText writes "0644".
-func (m Mode) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%04o", uint32(m)), nil }
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // UnmarshalText reads octal digits.
 func (m *Mode) UnmarshalText(text []byte) error {

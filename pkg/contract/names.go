@@ -153,3 +153,6 @@ func Legal(text string, by byte) string {
 // SharedVolume is the Pod's volume with the claim that the user created for volumes of
 // several Pods.
 const SharedVolume = "shared"
+
+// ExternalVolume begins the names of volumes with Secrets and ConfigMaps that the user created.
+const ExternalVolume = "external-"

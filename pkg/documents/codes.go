@@ -38,8 +38,8 @@ var (
 		"A lab has one management network, and two profiles set different values for it.",
 		"Write the same mgmt block in both profiles, or in one only.")
 	CodeFile = declare("document-file", "a ConfigMap or Secret that a document names is not in the input",
-		"c9s copies the files into the lab's own objects when it renders, so it needs what they hold.",
-		"Add the ConfigMap or Secret to the input, such as with kubectl get configmap NAME -o yaml.")
+		"c9s copies the files into the lab's own objects when it renders. A file that it need not read, it leaves to the Pod, which mounts the ConfigMap or Secret of the lab's namespace.",
+		"Add the ConfigMap or Secret to the input, such as with kubectl get configmap NAME -o yaml, or create it in the lab's namespace.")
 	CodeFileUnused = declare("document-file-unused", "nothing in the node names a file of filesFromConfigMap, filesFromSecret or filesFromURL",
 		"The path of the file is relative, and no startup-config, license, bind, env-file or extra of the node is that path.",
 		"Correct the path, or write an absolute one.")

@@ -2,6 +2,8 @@ package documents
 
 import (
 	"cmp"
+	"crypto/x509"
+	"encoding/base64"
 	"fmt"
 	"regexp"
 	"slices"
@@ -32,7 +34,7 @@ func (r *reader) compileConfig(o *object) {
 	ignored(spec.Deployment.ContainerStopSignals.node, "remove it", "deployment.containerStopSignals", "the container runtime sends the image's stop signal")
 	ignored(spec.Rollout.node, "remove it", "rollout", "c9s creates all Pods at once")
 	ignored(spec.Deployment.Rollout.node, "remove it", "deployment.rollout", "c9s creates all Pods at once")
-	ignored(spec.ImagePull.RegistryMetadataTrust.node, "pass --insecure-registry with --resolve-images or --pin for a registry without TLS", "imagePull.registryMetadataTrust", "c9s asks no registry when it renders, unless it has to resolve images")
+	r.registries(spec.ImagePull.RegistryMetadataTrust)
 	ignored(spec.ImagePull.RegistryMetadataMirrors.node, "pass --registry-mirror with --resolve-images or --pin", "imagePull.registryMetadataMirrors", "c9s asks no registry when it renders, unless it has to resolve images")
 	if spec.Naming.node != nil {
 		r.warnf(CodeLauncher, spec.Naming.node, "remove it", "Config %s: naming has no effect", name)
@@ -43,6 +45,37 @@ func (r *reader) compileConfig(o *object) {
 	c.pull(&spec)
 	c.resources(&spec)
 	c.selectors(spec.Deployment.NodeSelectorsByImage.node)
+}
+
+// registries keeps how to reach registries. They are asked only to resolve images.
+func (r *reader) registries(list []trustSpec) {
+	for _, t := range list {
+		if t.Registry.V == "" {
+			if t.node != nil {
+				r.errorf(CodeMissingField, t.node, "add registry: HOST", "an entry of imagePull.registryMetadataTrust has no registry")
+			}
+			continue
+		}
+		out := Registry{Host: t.Registry.V, PlainHTTP: t.PlainHTTP.V}
+		if t.CABundle.V != "" {
+			if out.CA = certificates(t.CABundle.V); out.CA == nil {
+				r.errorf(CodeValue, t.CABundle.node, "write certificates in PEM, or those in base64", "caBundle of registry %s has no certificate", t.Registry.V)
+				continue
+			}
+		}
+		r.out.Registries = append(r.out.Registries, out)
+	}
+}
+
+// certificates are those of a bundle in PEM, or in PEM and base64; nil for none.
+func certificates(bundle string) []byte {
+	decoded, _ := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(bundle), ""))
+	for _, text := range [][]byte{[]byte(bundle), decoded} {
+		if x509.NewCertPool().AppendCertsFromPEM(text) {
+			return text
+		}
+	}
+	return nil
 }
 
 // configBuilder adds profiles for all nodes, each of a priority of its own.

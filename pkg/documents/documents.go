@@ -30,6 +30,16 @@ type Lab struct {
 	Files map[string]File
 	// Adopt are the addresses and ids in the status of the documents.
 	Adopt lab.Adopted
+	// Registries are those that a Config describes.
+	Registries []Registry
+}
+
+// Registry says how to reach a registry.
+type Registry struct {
+	Host      string
+	PlainHTTP bool
+	// CA holds certificates in PEM to trust for it, nil for the system's only.
+	CA []byte
 }
 
 // File is a file of a node.

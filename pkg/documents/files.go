@@ -24,8 +24,11 @@ const (
 // nodeFiles are the files of one node.
 type nodeFiles struct {
 	node string
+	r    *reader
 	// paths are the cleaned paths of its files, in order, by the entries that name them.
 	paths []placedPath
+	// mounted are the files that the Pod mounts, for the policy.
+	mounted *yaml.Node
 }
 
 type placedPath struct {
@@ -33,6 +36,17 @@ type placedPath struct {
 	folder bool
 	at     *yaml.Node
 	used   bool
+	// external is set for a file whose ConfigMap or Secret is not in the input.
+	external *external
+}
+
+// external is an object of the cluster that holds a file.
+type external struct {
+	kind      string // ConfigMap or Secret
+	name, key value[string]
+	mode      value[string]
+	// reported is set once an error says that the file is needed.
+	reported bool
 }
 
 // name is the path that the topology has for a path of the node.
@@ -41,7 +55,7 @@ func (f *nodeFiles) name(p string) string { return path.Join(filesFolder, f.node
 // files compiles the lists of files of a node. def is its definition, and levels are those
 // that it inherits from, the nearest first.
 func (r *reader) files(node string, def *yaml.Node, levels []*yaml.Node, spec *nodeSpec) {
-	f := &nodeFiles{node: node}
+	f := &nodeFiles{node: node, r: r}
 	for _, e := range spec.FilesFromConfigMap {
 		if r.filePath(e, "filesFromConfigMap") {
 			r.dataFile(f, e, "ConfigMap", e.ConfigMapName, e.ConfigMapPath)
@@ -90,10 +104,7 @@ func (r *reader) dataFile(f *nodeFiles, e fileSpec, kind string, name, key value
 	p := placedPath{path: path.Clean(e.FilePath.V), folder: key.V == "", at: e.FilePath.node}
 	source := r.data[kind+" "+name.V]
 	if source == nil {
-		if !r.allowMissing {
-			r.errorf(CodeFile, name.node, "add it to the input: kubectl get "+strings.ToLower(kind)+" "+name.V+" -o yaml", "%s %s of the file %s is not in the input", kind, name.V, e.FilePath.V)
-			r.out.Files[f.name(p.path)] = File{Mode: mode}
-		}
+		p.external = &external{kind: kind, name: name, key: key, mode: e.Mode}
 		f.paths = append(f.paths, p)
 		return
 	}
@@ -172,14 +183,19 @@ func (r *reader) urlFile(f *nodeFiles, e fileSpec) {
 }
 
 // find returns the topology's path for a path that the node's definition has: of a file, or
-// of a folder that holds files.
-func (f *nodeFiles) find(written string) (string, bool) {
+// of a folder that holds files. The contents of a file of the cluster are unknown, so that
+// none is found; withExternal reports it.
+func (f *nodeFiles) find(written string, withExternal bool) (string, bool) {
 	p := path.Clean(written)
 	found := false
 	for i := range f.paths {
 		file := &f.paths[i]
+		if file.external != nil && !withExternal {
+			continue
+		}
 		if p == file.path || strings.HasPrefix(file.path, p+"/") || file.folder && strings.HasPrefix(p, file.path+"/") {
 			file.used, found = true, true
+			f.needed(file)
 		}
 	}
 	return f.name(p), found && p != "." && p != "/"
@@ -194,7 +210,7 @@ func (r *reader) place(f *nodeFiles, def *yaml.Node, levels []*yaml.Node) {
 		if v == nil || v.Kind != yaml.ScalarNode || strings.Contains(v.Value, "\n") {
 			continue
 		}
-		if name, ok := f.find(magic.Replace(v.Value)); ok {
+		if name, ok := f.find(magic.Replace(v.Value), true); ok {
 			set(def, v, key, text(v, name))
 		}
 	}
@@ -202,11 +218,14 @@ func (r *reader) place(f *nodeFiles, def *yaml.Node, levels []*yaml.Node) {
 	f.placeList(def, levels, magic, "extras", "srl-agents")
 	f.placeList(def, levels, magic, "extras", "ceos-copy-to-flash")
 	binds := own(def, "binds")
+	f.mounted = list(f.paths[0].at)
 	copied := list(f.paths[0].at)
 	if binds != nil && binds.Kind == yaml.SequenceNode {
 		copied = list(binds)
 		for _, b := range binds.Content {
-			copied.Content = append(copied.Content, f.bind(b, magic))
+			if placed := f.bind(b, magic); placed != nil {
+				copied.Content = append(copied.Content, placed)
+			}
 		}
 	}
 	for _, level := range levels {
@@ -215,7 +234,7 @@ func (r *reader) place(f *nodeFiles, def *yaml.Node, levels []*yaml.Node) {
 			continue
 		}
 		for _, b := range inherited.Content {
-			if placed := f.bind(b, magic); placed != b && !hasTarget(copied, placed.Value) {
+			if placed := f.bind(b, magic); placed != nil && placed != b && !hasTarget(copied, placed.Value) {
 				copied.Content = append(copied.Content, placed)
 			}
 		}
@@ -224,27 +243,106 @@ func (r *reader) place(f *nodeFiles, def *yaml.Node, levels []*yaml.Node) {
 		p := &f.paths[i]
 		switch {
 		case p.used:
+		case path.IsAbs(p.path) && p.external != nil:
+			f.mount(p, p.at, p.path, p.external.key)
 		case path.IsAbs(p.path):
 			copied.Content = append(copied.Content, text(p.at, f.name(p.path)+":"+p.path+":ro"))
 		default:
 			r.warnf(CodeFileUnused, p.at, "correct the path, or write an absolute one to mount it", "Node %s: nothing names the file %s, so it is not mounted", f.node, p.path)
 		}
 	}
-	if len(copied.Content) > 0 {
+	if len(copied.Content) > 0 || binds != nil {
 		set(def, copied, "binds", copied)
+	}
+	if len(f.mounted.Content) > 0 {
+		r.policy.add("files-"+f.node, f.mounted, []string{f.node}, "files", f.mounted)
 	}
 }
 
-// bind is a bind with the topology's path as its source, or the bind itself.
+// mount has the Pod mount a file of the cluster at a path of the node.
+func (f *nodeFiles) mount(p *placedPath, at *yaml.Node, target string, key value[string]) {
+	e := p.external
+	entry := mapping(at)
+	set(entry, at, "path", text(at, target))
+	set(entry, e.name.node, map[string]string{"ConfigMap": "configMap", "Secret": "secret"}[e.kind], text(e.name.node, e.name.V))
+	if key.V != "" {
+		set(entry, key.node, "key", text(key.node, key.V))
+	}
+	if e.mode.V != "" {
+		set(entry, e.mode.node, "mode", text(e.mode.node, e.mode.V))
+	}
+	f.mounted.Content = append(f.mounted.Content, entry)
+	f.r.warnf(CodeFile, e.name.node, "create it in the lab's namespace before you deploy, or add it to the input",
+		"Node %s: %s %s of the file %s is not in the input; the Pod mounts that of its namespace", f.node, e.kind, e.name.V, p.path)
+}
+
+// needed reports a file whose contents c9s needs to render the node, and that only the
+// cluster holds.
+func (f *nodeFiles) needed(p *placedPath) {
+	e := p.external
+	if e == nil || e.reported || f.r.allowMissing {
+		return
+	}
+	e.reported = true
+	f.r.errorf(CodeFile, e.name.node, "add it to the input: kubectl get "+strings.ToLower(e.kind)+" "+e.name.V+" -o yaml",
+		"%s %s of the file %s is not in the input, and Node %s cannot be rendered without it", e.kind, e.name.V, p.path, f.node)
+	f.r.out.Files[f.name(p.path)] = File{Mode: modeRead} // one error is enough
+}
+
+// bind is a bind with the topology's path as its source, or the bind itself; nil if all that
+// it mounts is the cluster's.
 func (f *nodeFiles) bind(b *yaml.Node, magic *strings.Replacer) *yaml.Node {
 	source, rest, ok := strings.Cut(b.Value, ":")
 	if b.Kind != yaml.ScalarNode || !ok {
 		return b
 	}
-	if name, found := f.find(magic.Replace(source)); found {
+	target, _, _ := strings.Cut(rest, ":")
+	external := f.bindExternal(b, path.Clean(magic.Replace(source)), target)
+	if name, found := f.find(magic.Replace(source), false); found {
+		f.mountPoints(path.Clean(magic.Replace(source)))
 		return text(b, name+":"+rest)
 	}
+	if external {
+		return nil
+	}
 	return b
+}
+
+// mountPoints adds empty files to a folder where files of the cluster are mounted: the folder
+// may be read-only in the node.
+func (f *nodeFiles) mountPoints(folder string) {
+	for i := range f.paths {
+		if p := &f.paths[i]; p.external != nil && !p.folder && strings.HasPrefix(p.path, folder+"/") {
+			f.r.out.Files[f.name(p.path)] = File{Mode: modeRead}
+		}
+	}
+}
+
+// bindExternal mounts the files of the cluster that a bind has as its source. It reports
+// whether there is one.
+func (f *nodeFiles) bindExternal(at *yaml.Node, source, target string) bool {
+	found := false
+	for i := range f.paths {
+		p := &f.paths[i]
+		if p.external == nil {
+			continue
+		}
+		below, isBelow := strings.CutPrefix(p.path, source+"/")
+		inside, isInside := strings.CutPrefix(source, p.path+"/")
+		key, mounted := p.external.key, target
+		switch {
+		case source == p.path:
+		case isBelow:
+			mounted = path.Join(target, below)
+		case isInside && p.folder && !strings.Contains(inside, "/"):
+			key = value[string]{V: inside, node: at}
+		default:
+			continue
+		}
+		p.used, found = true, true
+		f.mount(p, at, mounted, key)
+	}
+	return found
 }
 
 // hasTarget reports whether a list of binds has the target of a bind.
@@ -271,7 +369,7 @@ func (f *nodeFiles) placeList(def *yaml.Node, levels []*yaml.Node, magic *string
 	}
 	out, changed := list(values), false
 	for _, v := range values.Content {
-		if name, ok := f.find(magic.Replace(v.Value)); ok && v.Kind == yaml.ScalarNode {
+		if name, ok := f.find(magic.Replace(v.Value), true); ok && v.Kind == yaml.ScalarNode {
 			v, changed = text(v, name), true
 		}
 		out.Content = append(out.Content, v)

@@ -111,7 +111,7 @@ func (r *reader) nodeDef(o *object, spec *nodeSpec) *yaml.Node {
 		set(def, labels, "labels", labels)
 	}
 	if a := own(o.Metadata.Annotations.node, annotationReset); a != nil {
-		r.warnf(CodeIgnored, a, "delete the node's PersistentVolumeClaim to start it afresh", "the annotation %s has no effect", annotationReset)
+		r.warnf(CodeIgnored, a, "run c9s reset NODE once to start it afresh", "the annotation %s has no effect", annotationReset)
 	}
 	return def
 }

@@ -283,13 +283,30 @@ type configSpec struct {
 		launcherSpec                `yaml:",inline"`
 	} `yaml:"deployment"`
 	ImagePull struct {
-		RegistryMetadataTrust   raw `yaml:"registryMetadataTrust"`
-		RegistryMetadataMirrors raw `yaml:"registryMetadataMirrors"`
+		RegistryMetadataTrust   []trustSpec `yaml:"registryMetadataTrust"`
+		RegistryMetadataMirrors raw         `yaml:"registryMetadataMirrors"`
 		imagePullSpec           `yaml:",inline"`
 	} `yaml:"imagePull"`
 	Rollout            raw `yaml:"rollout"`
 	InClusterDNSSuffix raw `yaml:"inClusterDNSSuffix"`
 	Naming             raw `yaml:"naming"`
+}
+
+// trustSpec is how to reach a registry.
+type trustSpec struct {
+	Registry  value[string] `yaml:"registry"`
+	PlainHTTP value[bool]   `yaml:"plainHTTP"`
+	CABundle  value[string] `yaml:"caBundle"`
+
+	node *yaml.Node // nil for what is no mapping
+}
+
+func (t *trustSpec) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
+	type plain trustSpec // without this method
+	d.DecodeStruct(n, (*plain)(t), path, nil)
+	if n.Kind == yaml.MappingNode {
+		t.node = n
+	}
 }
 
 // given returns the keys of a struct of raw values that the document has, and the place of

@@ -1,6 +1,10 @@
 package lab
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+)
 
 // Policy is the Kubernetes side of a node, as the profiles of c9s.yaml set it.
 // The zero value is the default for everything.
@@ -25,8 +29,26 @@ type Policy struct {
 	KVM string `json:"kvm,omitempty"`
 	// SecretFiles are patterns of mount targets to keep in Secrets.
 	SecretFiles []string `json:"secretFiles,omitempty"`
+	// Files are those that only the cluster holds.
+	Files []ClusterFile `json:"files,omitempty"`
 	// StrictExec makes a failing exec command fail the node.
 	StrictExec *bool `json:"strictExec,omitempty"`
+}
+
+// ClusterFile is a file or a folder of a node that a Secret or ConfigMap of the lab's
+// namespace holds. The kubelet mounts it, so that its contents are unknown when the lab is
+// rendered.
+type ClusterFile struct {
+	// Path is absolute in the node's containers.
+	Path string `json:"path"`
+	// Either Secret or ConfigMap is set.
+	Secret    string `json:"secret,omitempty"`
+	ConfigMap string `json:"configMap,omitempty"`
+	// Key is that of the file, "" for a folder with all keys.
+	Key string `json:"key,omitempty"`
+	// Mode holds the permission bits of the files.
+	Mode uint32   `json:"mode"`
+	Pos  diag.Pos `json:"pos"`
 }
 
 // What a virtual machine needs of its worker. Without KVM, QEMU emulates the processor, which

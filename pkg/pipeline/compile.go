@@ -143,6 +143,9 @@ func (c *Compiled) read(ctx context.Context, in Input) error {
 			Message: fmt.Sprintf("the policy of a fetched topology cannot choose the c9s image; %s is ignored", l.Image), Hint: "use --image if you trust it"})
 		l.Image = ""
 	}
+	if src.Reach.Limited() && in.Policy == "" {
+		c.dropClusterFiles()
+	}
 	if note, ok := src.Reach.Note(src.Name); ok {
 		c.Diags = append(c.Diags, note)
 	}
@@ -150,6 +153,18 @@ func (c *Compiled) read(ctx context.Context, in Input) error {
 		c.Diags = append(c.Diags, templateLines(src))
 	}
 	return nil
+}
+
+// dropClusterFiles keeps a fetched topology out of the Secrets and ConfigMaps of the namespace.
+func (c *Compiled) dropClusterFiles() {
+	for _, n := range c.Lab.Nodes {
+		if files := n.Policy.Files; len(files) > 0 {
+			n.Policy.Files = nil
+			c.Diags = append(c.Diags, diag.Diagnostic{Code: codeForeignFiles, Severity: diag.Warning, Pos: files[0].Pos, Node: n.Name,
+				Message: fmt.Sprintf("node %q: a fetched topology cannot mount Secrets and ConfigMaps of the namespace; %s is ignored", n.Name, diag.Count(len(files), "file")),
+				Hint:    "write them in a policy of your own (--policy), or use --trust"})
+		}
+	}
 }
 
 func (in Input) options(c *Compiled, env []string, pol *policy.Policy) compile.Options {

@@ -136,6 +136,9 @@ func TestDocumentFields(t *testing.T) {
 			f := docs.Files[name]
 			fmt.Fprintf(&b, "# %s: mode %o, secret %t, %q%s\n", name, f.Mode, f.Secret, f.Data, f.URL+f.Digest)
 		}
+		for _, reg := range docs.Registries {
+			fmt.Fprintf(&b, "# registry %s: plain HTTP %t, %d bytes of certificates\n", reg.Host, reg.PlainHTTP, len(reg.CA))
+		}
 		return b.String() + listed(diags)
 	})
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/c9s-lab/c9s/internal/bounded"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/documents"
 	"github.com/c9s-lab/c9s/pkg/image"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/plan"
@@ -25,6 +27,10 @@ type Images struct {
 	// plain HTTP.
 	Mirrors  map[string]string
 	Insecure []string
+	// CA holds certificates in PEM that are trusted beside the system's, and HostCAs those
+	// for single hosts.
+	CA      []byte
+	HostCAs map[string][]byte
 }
 
 // maxRegistryRequests limits parallel requests to registries.
@@ -32,11 +38,16 @@ const maxRegistryRequests = 8
 
 // apply maps and resolves the images of the plans in place. resolved reports whether it
 // did, so that the image rules must not be applied again.
-func (o Images) apply(ctx context.Context, l *lab.Lab, plans map[string]*plan.Plan, rules []render.ImageRule) (diags []diag.Diagnostic, resolved bool) {
+func (o Images) apply(ctx context.Context, l *lab.Lab, plans map[string]*plan.Plan, rules []render.ImageRule) (diags []diag.Diagnostic, resolved bool, err error) {
 	if !o.Resolve && !o.Pin {
-		return nil, false
+		return nil, false, nil
 	}
 	resolver := &image.Resolver{Platform: o.Platform, Insecure: o.Insecure, Mirrors: o.Mirrors, CacheDir: cacheDir("images")}
+	if len(o.CA) > 0 || len(o.HostCAs) > 0 {
+		if resolver.Transport, err = image.Trusting(o.CA, o.HostCAs); err != nil {
+			return nil, false, fmt.Errorf("certificate authorities of registries: %w", err)
+		}
+	}
 	users := map[string][]*lab.Node{}
 	for _, n := range l.Nodes {
 		for i := range plans[n.Name].Containers {
@@ -55,7 +66,24 @@ func (o Images) apply(ctx context.Context, l *lab.Lab, plans map[string]*plan.Pl
 	for _, n := range l.Nodes {
 		o.fill(plans[n.Name], n, infos, &problems)
 	}
-	return problems.All(), true
+	return problems.All(), true, nil
+}
+
+// with adds what documents say of registries.
+func (o Images) with(registries []documents.Registry) Images {
+	o.HostCAs = maps.Clone(o.HostCAs)
+	for _, r := range registries {
+		if r.PlainHTTP {
+			o.Insecure = append(slices.Clone(o.Insecure), r.Host)
+		}
+		if len(r.CA) > 0 {
+			if o.HostCAs == nil {
+				o.HostCAs = map[string][]byte{}
+			}
+			o.HostCAs[r.Host] = r.CA
+		}
+	}
+	return o
 }
 
 // resolveAll resolves the images in parallel.

@@ -57,7 +57,14 @@ func (c *Compiled) Render(ctx context.Context, o RenderOptions) (*render.Output,
 	if o.AllowMissing {
 		diags = append(diags, c.replaceImages(plans, options.MapImage)...)
 	}
-	imageDiags, resolved := o.Images.apply(ctx, c.Lab, plans, options.MapImage)
+	images := o.Images
+	if c.Documents != nil && !c.Source.Reach.Limited() {
+		images = images.with(c.Documents.Registries)
+	}
+	imageDiags, resolved, err := images.apply(ctx, c.Lab, plans, options.MapImage)
+	if err != nil {
+		return nil, nil, err
+	}
 	if resolved { // only c9s' own image is left
 		options.Image, options.MapImage = render.MapImage(options.MapImage, options.Image), nil
 	}

@@ -244,7 +244,7 @@ func (r *reader) set(n *yaml.Node, p *profile) {
 		"expose": &s.Expose, "resources": &s.Resources, "nodeSelector": &s.NodeSelector, "affinity": &s.Affinity,
 		"tolerations": &s.Tolerations, "persistence": &s.Persistence, "imagePullPolicy": &s.ImagePullPolicy,
 		"imagePullSecrets": &s.ImagePullSecrets, "probes": &s.Probes, "privileged": &s.Privileged, "kvm": &s.KVM,
-		"secretFiles": &s.SecretFiles, "strictExec": &s.StrictExec,
+		"secretFiles": &s.SecretFiles, "files": &s.Files, "strictExec": &s.StrictExec,
 	}
 	known := make([]string, 0, len(targets))
 	for key := range targets {
@@ -257,7 +257,27 @@ func (r *reader) set(n *yaml.Node, p *profile) {
 			if err := s.check(key); err != nil {
 				r.errorf(v, "", "%v", err)
 			}
+			if key == "files" {
+				r.files(v, s.Files)
+			}
 		}
+	}
+}
+
+// files checks each entry and keeps its place.
+func (r *reader) files(n *yaml.Node, files []ClusterFile) {
+	first := map[string]int{}
+	for i := range files {
+		f, at := &files[i], n.Content[i]
+		f.pos = r.Pos(at)
+		if err := f.check(); err != nil {
+			r.errorf(at, "write path, secret or configMap, and key for a single file", "files: %v", err)
+			continue
+		}
+		if line, dup := first[path.Clean(f.Path)]; dup {
+			r.errorf(at, "give each file a path of its own", "files: %s is there twice (first at line %d)", f.Path, line)
+		}
+		first[path.Clean(f.Path)] = at.Line
 	}
 }
 

@@ -1,9 +1,17 @@
 package policy
 
 import (
-	"github.com/c9s-lab/c9s/pkg/lab"
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
 // Set is what a profile sets. A field that is omitted is left to later profiles.
@@ -29,6 +37,9 @@ type Set struct {
 	KVM string `json:"kvm,omitempty"`
 	// SecretFiles are glob patterns of mount targets to keep in Secrets.
 	SecretFiles []string `json:"secretFiles,omitempty"`
+	// Files are files that a Secret or ConfigMap of the namespace holds. They add up over the
+	// profiles; for one path, the first profile counts.
+	Files []ClusterFile `json:"files,omitempty"`
 	// StrictExec makes an exec command that fails fail the node.
 	StrictExec *bool `json:"strictExec,omitempty"`
 }
@@ -61,6 +72,54 @@ type Probes struct {
 	Startup   *corev1.Probe `json:"startup,omitempty"`
 	// NoReadiness starts the node without a readiness probe: it is ready once it runs.
 	NoReadiness bool `json:"noReadiness,omitempty"`
+}
+
+// ClusterFile is a file or a folder that a Secret or ConfigMap of the lab's namespace holds.
+type ClusterFile struct {
+	// Path is where the node's containers have it.
+	Path string `json:"path"`
+	// Secret or ConfigMap is the name of the object.
+	Secret    string `json:"secret,omitempty"`
+	ConfigMap string `json:"configMap,omitempty"`
+	// Key selects one file. Without it, Path is a folder with all keys.
+	Key string `json:"key,omitempty"`
+	// Mode is read (default) or execute.
+	Mode string `json:"mode,omitempty"`
+
+	pos diag.Pos
+}
+
+// The values of a file's mode.
+const (
+	modeRead    = "read"
+	modeExecute = "execute"
+)
+
+// check tests what is beyond the types of the fields.
+func (f *ClusterFile) check() error {
+	object := cmp.Or(f.Secret, f.ConfigMap)
+	switch {
+	case !path.IsAbs(f.Path) || path.Clean(f.Path) == "/":
+		return fmt.Errorf("path %q is not an absolute path in the node", f.Path)
+	case (f.Secret == "") == (f.ConfigMap == ""):
+		return fmt.Errorf("the file %s needs either secret or configMap", f.Path)
+	case len(validation.IsDNS1123Subdomain(object)) > 0:
+		return fmt.Errorf("the file %s: %q cannot be the name of a Secret or ConfigMap", f.Path, object)
+	case f.Key != "" && len(validation.IsConfigMapKey(f.Key)) > 0:
+		return fmt.Errorf("the file %s: %q cannot be a key of a Secret or ConfigMap", f.Path, f.Key)
+	case !slices.Contains([]string{"", modeRead, modeExecute}, f.Mode):
+		return fmt.Errorf("the file %s: mode %q is not %s or %s", f.Path, f.Mode, modeRead, modeExecute)
+	}
+	return nil
+}
+
+// resolved is the file in the lab's terms.
+func (f *ClusterFile) resolved() lab.ClusterFile {
+	out := lab.ClusterFile{Path: path.Clean(f.Path), Secret: f.Secret, ConfigMap: f.ConfigMap, Key: f.Key, Mode: 0o444, Pos: f.pos}
+	if f.Mode == modeExecute {
+		out.Mode = 0o555
+	}
+	return out
 }
 
 // fill sets the fields of p that are not set yet.
@@ -108,6 +167,12 @@ func (s *Set) fill(p *lab.Policy) {
 	}
 	if p.SecretFiles == nil {
 		p.SecretFiles = s.SecretFiles
+	}
+	for i := range s.Files {
+		f := s.Files[i].resolved()
+		if !slices.ContainsFunc(p.Files, func(have lab.ClusterFile) bool { return have.Path == f.Path }) {
+			p.Files = append(p.Files, f)
+		}
 	}
 	if p.StrictExec == nil {
 		p.StrictExec = s.StrictExec

@@ -68,6 +68,11 @@ func (b *deploymentBuilder) withoutHelper(m member, mounts []corev1.VolumeMount)
 				pos = own.Pos
 			}
 		}
+		for _, own := range m.node.Policy.Files {
+			if own.Path == v.MountPath {
+				pos = own.Pos
+			}
+		}
 		b.diags.Errorf(apicheck.CodeMountPath, pos, "choose another target", "node %q mounts something at %s, but c9s needs %s for its helper", m.node.Name, target, contract.HelperDir)
 		return true
 	})
@@ -231,9 +236,11 @@ func (b *deploymentBuilder) deviceMounts(m member, i int, privileged bool) []cor
 	for _, mount := range c.Mounts {
 		out = append(out, b.planMount(m, i, mount))
 	}
-	free := func(target string) bool {
-		return !slices.ContainsFunc(out, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == path.Clean(target) })
+	taken := func(target string) bool {
+		return slices.ContainsFunc(out, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == path.Clean(target) })
 	}
+	out = append(out, b.clusterMounts(m, taken)...)
+	free := func(target string) bool { return !taken(target) }
 	for _, target := range slices.Sorted(maps.Keys(c.Tmpfs)) {
 		size := b.tmpfs(m.node, target, c.Tmpfs[target])
 		if free(target) {

@@ -68,7 +68,7 @@ func (s *stager) stage() staged {
 	list := contract.Manifest{Version: contract.ManifestVersion, Lab: s.index.lab.Name, Pod: s.pod.name, Volumes: s.pod.claimFolders()}
 	out := staged{programs: map[string]bool{}, folders: map[string]bool{}, empty: !s.pod.persistent && len(list.Volumes) == 0}
 	for _, m := range s.pod.members {
-		node := contract.ManifestNode{Name: m.node.Name, ID: m.node.ID, Kind: m.node.Kind}
+		node := contract.ManifestNode{Name: m.node.Name, ID: m.node.ID, Kind: m.node.Kind, External: external(m.node)}
 		for _, f := range m.plan.Files {
 			node.Entries = append(node.Entries, s.entry(m, f))
 		}

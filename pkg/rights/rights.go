@@ -181,6 +181,12 @@ func All(kinds []string, rules []rbacv1.PolicyRule, newNamespace bool) []Right {
 	return out
 }
 
+// GetByName is the right to read one object that a deploy looks for and does not make.
+func GetByName(kind, name string) Right {
+	r := Resources[kind]
+	return Right{Command: Deploy, Required: true, Verb: "get", Group: r.Group, Resource: r.Resource, Name: name}
+}
+
 func granted(rule rbacv1.PolicyRule) []Right {
 	names := rule.ResourceNames
 	if len(names) == 0 {
