@@ -3,6 +3,7 @@ package fabric
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -25,6 +26,11 @@ func (s *stage) configureNode(n *Node) (err error) {
 	if n.Config, err = n.render(n.kind.template); err != nil {
 		return err
 	}
+	if n.kind.exec {
+		n.node.Exec = append([]lab.Exec{{Argv: []string{"bash", "-c", n.Config}, Raw: "fabric: addresses and routing"}}, n.node.Exec...)
+		n.dropAddresses()
+		return nil
+	}
 	if n.kind.mounts == nil {
 		s.startupConfig(n)
 	} else if err := s.mount(n); err != nil {
@@ -39,6 +45,16 @@ func (s *stage) configureNode(n *Node) (err error) {
 	}
 	n.node.Exec = append([]lab.Exec{{Argv: []string{"sh", "-c", script}, Raw: fmt.Sprintf("fabric: bridges and tunnels of VLAN %s", n.VLANs())}}, n.node.Exec...)
 	return nil
+}
+
+// dropAddresses leaves the addresses of links to the configuration: the Linux interface is only
+// the wire of the device's port.
+func (n *Node) dropAddresses() {
+	for _, e := range n.node.Endpoints {
+		if slices.ContainsFunc(n.Links, func(l Link) bool { return l.Interface == e.Interface }) {
+			e.IPv4 = netip.Prefix{}
+		}
+	}
 }
 
 // startupConfig sets the startup-config of a node, or appends to its own.

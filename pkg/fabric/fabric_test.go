@@ -148,8 +148,6 @@ func portsOf(kind string) func(int) string {
 	switch kind {
 	case "nokia_srlinux":
 		return func(i int) string { return fmt.Sprintf("e1-%d", i) }
-	case "cisco_xrd":
-		return func(i int) string { return fmt.Sprintf("Gi0-0-0-%d", i-1) }
 	}
 	return eth
 }
@@ -250,6 +248,53 @@ func TestLinux(t *testing.T) {
 	}
 	if n.Sysctls["net.ipv4.ip_forward"] != "1" || l.Node("host1").Sysctls["net.ipv4.ip_forward"] != "" {
 		t.Errorf("sysctls: %v", n.Sysctls)
+	}
+}
+
+// TestDeviceNames: interfaces in the spelling of devices.
+func TestDeviceNames(t *testing.T) {
+	for kind, names := range map[string]map[string]string{
+		"frr": {"eth3": "eth3"}, "nokia_srlinux": {"e1-2": "ethernet-1/2", "e1-2-3": "ethernet-1/2/3"},
+		"arista_ceos": {"eth1": "Ethernet1", "et12": "Ethernet12", "eth1_2": "Ethernet1/2"}, "sonic-vs": {"eth1": "Ethernet0", "eth3": "Ethernet8"},
+	} {
+		for linux, want := range names {
+			if got := kinds[kind].spelled(linux); got != want {
+				t.Errorf("%s of %s is %s, want %s", linux, kind, got, want)
+			}
+		}
+	}
+}
+
+// TestScriptedNode: SONiC's ports get their addresses from the script, not from the sidecar; the
+// script is no part of the startup.
+func TestScriptedNode(t *testing.T) {
+	l, plan := planned(t, clos("sonic-vs", 1, 2, eth), pools+strings.SplitAfter(overEBGP, "\n")[0], nil)
+	n := l.Node("leaf1")
+	if a := n.Endpoints[0].IPv4; a.IsValid() || n.StartupConfig != nil {
+		t.Errorf("eth1 has %s, startup-config %v", a, n.StartupConfig)
+	}
+	if len(n.Exec) != 1 || n.Exec[0].Argv[2] != plan.Nodes[0].Config || !strings.Contains(plan.Nodes[0].Config, "config interface ip add Ethernet0 10.1.0.0/31\n") {
+		t.Errorf("commands %v", n.Exec)
+	}
+}
+
+// TestUnsupported: a feature that a kind does not have is an error where the file asks for it.
+func TestUnsupported(t *testing.T) {
+	for kind, c := range map[string]struct{ protocols, want string }{
+		"nokia_srlinux":     {overISIS, "9:22 fabric-unsupported the fabric configuration of kind nokia_srlinux does not support underlay isis, and node \"leaf1\" needs it"},
+		"arista_ceos":       {overOSPF, "9:22 fabric-unsupported the fabric configuration of kind arista_ceos does not support underlay ospf, and node \"leaf1\" needs it"},
+		"vyosnetworks_vyos": {overISIS, "10:21 fabric-unsupported the fabric configuration of kind vyosnetworks_vyos does not support overlay ibgp, and node \"leaf1\" needs it"},
+		"sonic-vs":          {unnumbered, "9:35 fabric-unsupported the fabric configuration of kind sonic-vs does not support unnumbered links, and node \"leaf1\" needs it"},
+	} {
+		_, _, diags := compiled(t, clos(kind, 1, 1, portsOf(kind)), pools+c.protocols+vteps, nil)
+		if len(diags) == 0 {
+			t.Errorf("%s has everything", kind)
+			continue
+		}
+		d := diags[0]
+		if got := fmt.Sprintf("%d:%d %s %s", d.Line, d.Column, d.Code, d.Message); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", kind, got, c.want)
+		}
 	}
 }
 

@@ -36,6 +36,8 @@ type kind struct {
 	features map[Feature]string
 	// device spells an interface as the device does.
 	device func(linux string) string
+	// exec reports whether the configuration is a shell script that runs in the node.
+	exec bool
 	// merge reports whether the configuration can be appended to another one.
 	merge bool
 	// mounts are the files that the device reads, for a kind that reads no startup-config: the
@@ -65,8 +67,52 @@ var frr = kind{
 	},
 }
 
+// The manuals of the other kinds.
+const (
+	srlTutorial = "learn.srlinux.dev, tutorial L2 EVPN, "
+	avd         = "Arista Validated Designs (aristanetworks/avd), "
+	vyosManual  = "VyOS documentation, Protocols, "
+)
+
 // kinds are the kinds that can be members, by name.
-var kinds = map[string]*kind{"frr": &frr, "linux": linuxFRR()}
+var kinds = map[string]*kind{
+	"frr":   &frr,
+	"linux": linuxFRR(),
+	"nokia_srlinux": {
+		template: "srlinux.cli", merge: true, device: srlinuxName,
+		features: map[Feature]string{
+			FeatureOSPF:      "SR Linux Routing Protocols Guide, OSPF, Basic OSPF configuration",
+			FeatureEBGP:      srlTutorial + "Fabric configuration, EBGP",
+			FeatureIBGP:      srlTutorial + "EVPN configuration, IBGP for EVPN",
+			FeatureReflector: "learn.srlinux.dev, tutorial L3 EVPN, Overlay routing, EVPN Route Reflector",
+			FeatureServices:  srlTutorial + "EVPN configuration, MAC-VRF and EVPN in MAC-VRF",
+		},
+	},
+	"arista_ceos": {
+		template: "ceos.cfg", device: ceosName,
+		features: map[Feature]string{
+			FeatureISIS:      avd + "eos_cli_config_gen, Router ISIS",
+			FeatureEBGP:      avd + "example dual-dc-l3ls, Router BGP",
+			FeatureIBGP:      avd + "example dual-dc-l3ls, Router BGP, address family evpn",
+			FeatureReflector: avd + "eos_cli_config_gen, Router BGP, peer groups",
+			FeatureServices:  avd + "example dual-dc-l3ls, VXLAN interface and VLANs of Router BGP",
+		},
+	},
+	"vyosnetworks_vyos": {
+		template: "vyos.boot",
+		features: map[Feature]string{
+			FeatureOSPF: vyosManual + "OSPF, Interface Configuration",
+			FeatureISIS: vyosManual + "IS-IS, Interface Configuration",
+			FeatureEBGP: vyosManual + "BGP, Peers Configuration",
+		},
+	},
+	"sonic-vs": {
+		template: "sonic.sh", exec: true, device: sonicName,
+		features: map[Feature]string{
+			FeatureEBGP: "SONiC Command Line Interface Guide, Interfaces and Loopback Interfaces; " + frrManual + "BGP, Peers",
+		},
+	},
+}
 
 // linuxFRR is a container with FRR's image: its files are mounted.
 func linuxFRR() *kind {
@@ -96,13 +142,22 @@ func (k *kind) spelled(linux string) string {
 	return k.device(linux)
 }
 
-// numbered spells eth1 as format with the number 1 plus offset, times factor.
-func numbered(format string, factor, offset int) func(string) string {
-	return func(linux string) string {
-		n, err := strconv.Atoi(strings.TrimLeft(linux, "eth"))
-		if err != nil {
-			return linux
-		}
-		return fmt.Sprintf(format, factor*(n+offset))
+// srlinuxName spells e1-2 as ethernet-1/2.
+func srlinuxName(linux string) string {
+	return "ethernet-" + strings.ReplaceAll(strings.TrimPrefix(linux, "e"), "-", "/")
+}
+
+// ceosName spells eth1 and et1 as Ethernet1, eth1_2 as Ethernet1/2.
+func ceosName(linux string) string {
+	number := strings.TrimPrefix(strings.TrimPrefix(linux, "et"), "h")
+	return "Ethernet" + strings.ReplaceAll(number, "_", "/")
+}
+
+// sonicName spells eth1 as Ethernet0 and eth2 as Ethernet4: ports have four lanes each.
+func sonicName(linux string) string {
+	n, err := strconv.Atoi(strings.TrimPrefix(linux, "eth"))
+	if err != nil {
+		return linux
 	}
+	return fmt.Sprintf("Ethernet%d", 4*(n-1))
 }

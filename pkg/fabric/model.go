@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 
@@ -14,6 +15,7 @@ type Plan struct {
 	Overlay  string `json:"overlay,omitempty"`
 	// Nodes are the members, in the order of their names.
 	Nodes []*Node `json:"nodes"`
+	lab   *lab.Lab
 	// tunnelMTU is what the interfaces of hosts can have so that their frames fit into tunnels.
 	tunnelMTU int
 }
@@ -132,6 +134,37 @@ func (n *Node) NET() string {
 func (n *Node) Hostname() string { return n.node.Hostname }
 func (n *Node) Username() string { return n.node.Credentials.Username }
 func (n *Node) Password() string { return n.node.Credentials.Password }
+
+// MgmtIPv4 and MgmtIPv6 are the management addresses with the lengths of their subnets, "" for
+// none.
+func (n *Node) MgmtIPv4() string { return withBits(n.node.MgmtIPv4, n.plan.lab.Mgmt.IPv4.Subnet) }
+func (n *Node) MgmtIPv6() string { return withBits(n.node.MgmtIPv6, n.plan.lab.Mgmt.IPv6.Subnet) }
+
+func withBits(a netip.Addr, subnet netip.Prefix) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return netip.PrefixFrom(a, subnet.Bits()).String()
+}
+
+// MgmtGateway4 and MgmtGateway6 are the gateways of the management network, "" for a node
+// without an address of the family.
+func (n *Node) MgmtGateway4() string {
+	if !n.node.MgmtIPv4.IsValid() {
+		return ""
+	}
+	return n.plan.lab.Mgmt.IPv4.Gateway.String()
+}
+
+func (n *Node) MgmtGateway6() string {
+	if !n.node.MgmtIPv6.IsValid() {
+		return ""
+	}
+	return n.plan.lab.Mgmt.IPv6.Gateway.String()
+}
+
+// Mask is the mask of the link's subnet: 255.255.255.254.
+func (l Link) Mask() string { return net.IP(net.CIDRMask(l.Address.Bits(), 32)).String() }
 
 // VLANs are the VLANs of the node as text: "10, 20".
 func (n *Node) VLANs() string {

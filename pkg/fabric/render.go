@@ -19,5 +19,5 @@ func (n *Node) render(name string) (string, error) {
 	if err := templates.ExecuteTemplate(&out, name, n); err != nil {
 		return "", fmt.Errorf("node %s: %w", n.Name, err)
 	}
-	return strings.TrimLeft(out.String(), "\n"), nil
+	return strings.Trim(out.String(), "\n") + "\n", nil
 }

@@ -45,7 +45,7 @@ type stage struct {
 // addresses of links and hosts, and the startup-configs of the members.
 func (f *Fabric) Apply(l *lab.Lab, ledger *alloc.Ledger, diags *diag.List) {
 	s := &stage{Fabric: f, lab: l, ledger: ledger, diags: diags, nodes: map[string]*Node{}, used: map[*lab.Endpoint]string{}}
-	f.plan = &Plan{Underlay: f.file.Underlay.Protocol.Value}
+	f.plan = &Plan{Underlay: f.file.Underlay.Protocol.Value, lab: l}
 	if f.file.Overlay != nil {
 		f.plan.Overlay = f.file.Overlay.Protocol.Value
 	}

@@ -72,6 +72,14 @@ func TestFabric(t *testing.T) {
 			},
 			"  - {nodes: [\"leaf*\"], protocol: bgp, count: 2}\n  - {nodes: [\"spine*\"], protocol: bgp, count: %d}\n",
 		},
+		"isis": {
+			fabric{
+				kind: "frr", pools: "  links: {prefixes: [10.1.0.0/24], length: 31}\n",
+				protocols: "underlay: {protocol: isis, links: links}\noverlay: {protocol: ibgp, asn: 65000, reflectors: {groups: [spine]}}\n",
+			},
+			"  - {nodes: [\"leaf*\"], protocol: isis, count: 2}\n  - {nodes: [\"spine*\"], protocol: isis, count: %[1]d}\n" +
+				"  - {nodes: [\"leaf*\"], protocol: bgp, up: [spine1, spine2]}\n  - {nodes: [\"spine1\"], protocol: bgp, up: [leaf1, leaf%[1]d, spine2]}\n",
+		},
 		"ospf": {
 			fabric{
 				kind: "linux", pools: "  links: {prefixes: [10.1.0.0/24], length: 31}\n",
