@@ -48,6 +48,7 @@ func (r *reader) run(load func(*reader) *Policy) (*Policy, []diag.Diagnostic) {
 
 type reader struct {
 	strictyaml.Decoder
+	// env is made for the first expression, because that takes time.
 	env *cel.Env
 	// encrypt is wires.encrypt of the file; noLocal is set if wires.local is false.
 	encrypt, noLocal bool
@@ -66,12 +67,6 @@ func (r *reader) load(data []byte) *Policy {
 }
 
 func (r *reader) tree(root *yaml.Node) *Policy {
-	env, err := newEnv()
-	if err != nil {
-		r.Diags.Errorf(CodeExpression, diag.Pos{File: r.File}, "", "%v", err)
-		return nil
-	}
-	r.env = env
 	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "placement", "saved", "shared-claim", "wires", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
@@ -208,6 +203,14 @@ func (r *reader) expression(n *yaml.Node, p *profile) {
 	p.match.Expression, p.match.pos = n.Value, r.Pos(n)
 	fail := func(pos diag.Pos, message string) {
 		r.Diags.Errorf(CodeExpression, pos, "it is CEL over node: name, kind, type, group, image, position, labels, interfaces, memory, cpu", "expression: %s", message)
+	}
+	if r.env == nil {
+		env, err := newEnv()
+		if err != nil {
+			fail(r.Pos(n), err.Error())
+			return
+		}
+		r.env = env
 	}
 	ast, issues := r.env.Compile(n.Value)
 	if issues.Err() != nil {

@@ -74,13 +74,8 @@ type Selector struct {
 
 // DecodeYAML reads and compiles a match.
 func (s *Selector) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, _ string) {
-	env, err := newEnv()
-	if err != nil {
-		d.Errorf(CodeExpression, n, "", "%v", err)
-		return
-	}
 	p := &profile{}
-	(&reader{Decoder: *d, env: env}).match(n, p)
+	(&reader{Decoder: *d}).match(n, p)
 	s.match, s.Pos = p.match, d.Pos(n)
 }
 
