@@ -111,7 +111,7 @@ bench-planner: ## Compare the hooks with the catalogue: large labs, public labs,
 
 .PHONY: bench-capture
 bench-capture: ## Measure what a capture costs the link that it captures (root)
-	$(GO) test -run '^$$' -bench '^BenchmarkPrice$$' -benchtime 1x -timeout 30m ./sidecar/capture
+	$(GO) test -run '^$$' -bench '^(BenchmarkPrice|BenchmarkSmallFrames)$$' -benchtime 1x -timeout 30m ./sidecar/capture
 
 .PHONY: bench-wire
 bench-wire: ## Measure the wire's datapaths beside veth and kernel VXLAN (root)

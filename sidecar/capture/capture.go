@@ -133,7 +133,7 @@ func (s *Session) read(in io.Reader) error {
 
 // niceness is how much less than the wire a capture gets of a busy processor. Frames are dropped
 // then, and counted, rather than that the link slows down.
-const niceness = 10
+const niceness = 15
 
 func (s *Session) loop(ctx context.Context) error {
 	runtime.LockOSThread() // the thread ends with it
