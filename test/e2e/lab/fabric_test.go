@@ -61,6 +61,7 @@ services:
 // each other in a VLAN and between VLANs, while a spine is dead too; a leaf is added, and only
 // the spines restart.
 func TestFabric(t *testing.T) {
+	long(t)
 	for name, test := range map[string]struct {
 		fabric
 		neighbours string
