@@ -76,15 +76,12 @@ func (l *Lab) fileHolders() ([]fileHolder, error) {
 
 // missingFiles finds Secrets, ConfigMaps and keys of them that the Pods mount and that the
 // namespace does not have.
-func (c *Client) missingFiles(ctx context.Context, l *Lab, existing Existing) ([]error, error) {
-	holders, err := l.fileHolders()
-	if err != nil {
-		return nil, err
-	}
+func (c *Client) missingFiles(ctx context.Context, l *Lab, existing Existing, holders []fileHolder) ([]error, error) {
 	var errs []error
 	for _, h := range holders {
 		have, found := map[string]bool{}, !existing.Fresh
 		if found {
+			var err error
 			if have, err = c.keysOf(ctx, l.Namespace, h); apierrors.IsNotFound(err) {
 				found = false
 			} else if apierrors.IsForbidden(err) {
@@ -94,7 +91,7 @@ func (c *Client) missingFiles(ctx context.Context, l *Lab, existing Existing) ([
 			}
 		}
 		if !found {
-			errs = append(errs, fmt.Errorf("namespace %s has no %s %s, of which %s mounts files (files in the policy): create it with '%s'", l.Namespace, h.kind, h.name, h.keys[""], h.create(l, existing)))
+			errs = append(errs, fmt.Errorf("namespace %s has no %s %s, of which %s mounts files (files in the policy): create it with '%s'", l.Namespace, h.kind, h.name, h.keys[""], existing.create(l, h.what())))
 			continue
 		}
 		for _, key := range slices.Sorted(maps.Keys(h.keys)) {
@@ -132,23 +129,19 @@ func (c *Client) keysOf(ctx context.Context, namespace string, h fileHolder) (ma
 	return keys, nil
 }
 
-// create is a command that creates the object.
-func (h fileHolder) create(l *Lab, existing Existing) string {
+// what is the object with what it needs to have, for kubectl create.
+func (h fileHolder) what() string {
 	what := "configmap " + h.name
 	if h.kind == "Secret" {
 		what = "secret generic " + h.name
 	}
-	command := fmt.Sprintf("kubectl -n %s create %s", l.Namespace, what)
 	for _, key := range slices.Sorted(maps.Keys(h.keys)) {
 		if key != "" {
-			command += fmt.Sprintf(" --from-file=%s=FILE", key)
+			what += fmt.Sprintf(" --from-file=%s=FILE", key)
 		}
 	}
 	if len(h.keys) == 1 {
-		command += " --from-file=FOLDER"
+		what += " --from-file=FOLDER"
 	}
-	if existing.Fresh && l.namespace != nil {
-		command = fmt.Sprintf("kubectl create namespace %s && %s", l.Namespace, command)
-	}
-	return command
+	return what
 }

@@ -38,8 +38,12 @@ func TestMissingFiles(t *testing.T) {
 		object("Secret", "own"),
 	}}
 	c := &Client{Typed: fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "tokens", Namespace: "demo"}, Data: map[string][]byte{"a": nil}})}
+	holders, err := l.fileHolders()
+	if err != nil || len(holders) != 3 {
+		t.Errorf("%d objects are looked for, %v", len(holders), err)
+	}
 	text := func(e Existing) string {
-		errs, err := c.missingFiles(t.Context(), l, e)
+		errs, err := c.missingFiles(t.Context(), l, e, holders)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,9 +62,5 @@ Secret tokens in namespace demo has no key b, which r2 mounts (files in the poli
 	}
 	if got := text(Existing{Fresh: true}); !strings.Contains(got, "no Secret tokens, of which r1 mounts files (files in the policy): create it with 'kubectl -n demo create secret generic tokens --from-file=a=FILE --from-file=b=FILE'") {
 		t.Errorf("new namespace:\n%s", got)
-	}
-	holders, err := l.fileHolders()
-	if err != nil || len(holders) != 3 {
-		t.Errorf("%d objects are looked for, %v", len(holders), err)
 	}
 }

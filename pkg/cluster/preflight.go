@@ -28,7 +28,11 @@ func (c *Client) Preflight(ctx context.Context, l *Lab, existing Existing) error
 	if err := existing.usable(l); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, c.rights(ctx, l, existing)...)
+	holders, err := l.fileHolders()
+	if err != nil {
+		return err
+	}
+	errs = append(errs, c.rights(ctx, l, existing, holders)...)
 	client, err := metadata.NewForConfig(c.Config)
 	if err != nil {
 		return err
@@ -37,12 +41,22 @@ func (c *Client) Preflight(ctx context.Context, l *Lab, existing Existing) error
 	if err := missingPullSecrets(ctx, client, l, existing); err != nil {
 		errs = append(errs, err)
 	}
-	missing, err := c.missingFiles(ctx, l, existing)
+	missing, err := c.missingFiles(ctx, l, existing, holders)
 	if err != nil {
 		return err
 	}
 	errs = append(errs, missing...)
 	return errors.Join(errs...)
+}
+
+// create is a command that creates an object in the lab's namespace, after the namespace if that
+// does not exist yet.
+func (e Existing) create(l *Lab, what string) string {
+	command := fmt.Sprintf("kubectl -n %s create %s", l.Namespace, what)
+	if e.Fresh && l.namespace != nil {
+		command = fmt.Sprintf("kubectl create namespace %s && %s", l.Namespace, command)
+	}
+	return command
 }
 
 // usable checks the namespace itself.
@@ -65,7 +79,7 @@ func (e Existing) usable(l *Lab) error {
 }
 
 // rights asks whether the user may do what a deploy does.
-func (c *Client) rights(ctx context.Context, l *Lab, existing Existing) []error {
+func (c *Client) rights(ctx context.Context, l *Lab, existing Existing, holders []fileHolder) []error {
 	rules, err := l.rules()
 	if err != nil {
 		return []error{err}
@@ -73,10 +87,6 @@ func (c *Client) rights(ctx context.Context, l *Lab, existing Existing) []error 
 	required := slices.DeleteFunc(rights.Of(l.kinds(), rules, existing.Fresh && l.namespace != nil), func(r rights.Right) bool {
 		return !r.Required && !(existing.Lab != "" && r.Command == rights.Redeploy)
 	})
-	holders, err := l.fileHolders()
-	if err != nil {
-		return []error{err}
-	}
 	for _, h := range holders {
 		required = append(required, rights.GetByName(h.kind, h.name))
 	}
@@ -178,10 +188,7 @@ func missingPullSecrets(ctx context.Context, client metadata.Interface, l *Lab, 
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(users)) {
-		create := fmt.Sprintf("kubectl -n %s create secret docker-registry %s --docker-server=...", l.Namespace, name)
-		if existing.Fresh && l.namespace != nil {
-			create = fmt.Sprintf("kubectl create namespace %s && %s", l.Namespace, create)
-		}
+		create := existing.create(l, "secret docker-registry "+name+" --docker-server=...")
 		errs = append(errs, fmt.Errorf("namespace %s has no pull secret %s, which %s (imagePullSecrets in the policy): create it with '%s'", l.Namespace, name, users[name], create))
 	}
 	return errors.Join(errs...)
