@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/fabric"
@@ -90,11 +89,7 @@ func (f *topoFlags) showFabric(ctx context.Context, world IO, args []string, nam
 	case "json":
 		return fail(printJSON(world.Out, what))
 	case "yaml":
-		text, err := yaml.Marshal(what)
-		if err == nil {
-			_, err = show.Document(world.Out).Write(text)
-		}
-		return fail(err)
+		return fail(printYAML(world.Out, what))
 	}
 	return fail(fabricTable(world, plan))
 }

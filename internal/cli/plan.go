@@ -6,9 +6,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
-	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/pipeline"
 	"github.com/c9s-lab/c9s/pkg/plan"
@@ -75,10 +73,7 @@ func (f *topoFlags) showPlans(ctx context.Context, world IO, ref string, nodes [
 	if output == "json" {
 		err = printJSON(world.Out, list)
 	} else {
-		var text []byte
-		if text, err = yaml.Marshal(list); err == nil {
-			_, err = show.Document(world.Out).Write(text)
-		}
+		err = printYAML(world.Out, list)
 	}
 	if err == nil && hasErrors(diags) {
 		return errFailed

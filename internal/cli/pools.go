@@ -11,7 +11,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -168,12 +167,7 @@ func printPools(w io.Writer, pools []pool, output string) error {
 	case "json":
 		return printJSON(w, pools)
 	case "yaml":
-		text, err := yaml.Marshal(pools)
-		if err != nil {
-			return err
-		}
-		_, err = show.Document(w).Write(text)
-		return err
+		return printYAML(w, pools)
 	}
 	t := show.NewTable(tabwriter.NewWriter(w, 0, 0, 2, ' ', 0))
 	if output == "wide" {

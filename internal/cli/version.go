@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
+	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
@@ -75,6 +77,16 @@ func printJSON(w interface{ Write([]byte) (int, error) }, v any) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// printYAML prints a value as a YAML document.
+func printYAML(w io.Writer, v any) error {
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = show.Document(w).Write(text)
+	return err
 }
 
 // printJSONLine prints a value as one line of JSON.
