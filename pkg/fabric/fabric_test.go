@@ -362,11 +362,3 @@ func TestBad(t *testing.T) {
 		}
 	}
 }
-
-func TestNatural(t *testing.T) {
-	names := []string{"leaf10", "leaf2", "a", "leaf02", "leaf", "leaf2b", "b1c10", "b1c9"}
-	slices.SortFunc(names, natural)
-	if got, want := strings.Join(names, " "), "a b1c9 b1c10 leaf leaf2 leaf2b leaf02 leaf10"; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}

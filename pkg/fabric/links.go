@@ -1,10 +1,10 @@
 package fabric
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 
+	"github.com/c9s-lab/c9s/internal/natural"
 	"github.com/c9s-lab/c9s/pkg/alloc"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
@@ -39,7 +39,7 @@ func (s *stage) links() {
 		}
 	}
 	for _, n := range s.plan.Nodes {
-		slices.SortFunc(n.Links, func(a, b Link) int { return natural(a.Interface, b.Interface) })
+		slices.SortFunc(n.Links, func(a, b Link) int { return natural.Compare(a.Interface, b.Interface) })
 		if len(n.Links) == 0 {
 			s.diags.Warnf(CodeNoMatch, s.file.Members.Match.Pos, "link it to another member, or exclude it from members", "node %q has no link to another member of the fabric", n.Name)
 		}
@@ -58,12 +58,12 @@ func (s *stage) memberLinks() []memberLink {
 			continue
 		}
 		x, y := owned(l.Endpoints[0]), owned(l.Endpoints[1])
-		if natural(y, x) < 0 {
+		if natural.Compare(y, x) < 0 {
 			x, y = y, x
 		}
 		out = append(out, memberLink{l, x + " " + y, [2]*Node{a, b}})
 	}
-	slices.SortFunc(out, func(a, b memberLink) int { return cmp.Or(natural(a.owner, b.owner), cmp.Compare(a.owner, b.owner)) })
+	slices.SortFunc(out, func(a, b memberLink) int { return natural.Compare(a.owner, b.owner) })
 	return out
 }
 

@@ -84,6 +84,8 @@ type LocalService struct {
 	Gateway    netip.Prefix `json:"gateway,omitzero"`
 	GatewayMAC string       `json:"gatewayMAC,omitempty"`
 	Ports      []Port       `json:"ports,omitempty"`
+
+	spec *Service
 }
 
 // Port is an untagged port of a VLAN.
@@ -91,6 +93,8 @@ type Port struct {
 	Interface string `json:"interface"`
 	Device    string `json:"device"`
 	Peer      string `json:"peer"`
+
+	endpoint *lab.Endpoint
 }
 
 // RouteTarget is the EVPN route target of the service, the same on all VTEPs.

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/c9s-lab/c9s/internal/natural"
 	"github.com/c9s-lab/c9s/pkg/alloc"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
@@ -35,7 +36,7 @@ func (s *stage) service(spec *Service, gateway netip.Prefix) {
 			s.diags.Errorf(CodeNoMatch, pos, "select VTEPs only", "service %q matches node %q, which is no VTEP", spec.Name.Value, n.Name)
 			continue
 		}
-		local := &LocalService{Name: spec.Name.Value, VLAN: spec.VLAN.Value, VNI: spec.VNI.Value, Gateway: gateway}
+		local := &LocalService{Name: spec.Name.Value, VLAN: spec.VLAN.Value, VNI: spec.VNI.Value, Gateway: gateway, spec: spec}
 		if gateway.IsValid() {
 			local.GatewayMAC = s.mac
 		}
@@ -43,11 +44,11 @@ func (s *stage) service(spec *Service, gateway netip.Prefix) {
 			host, ok := s.hostEnd(e, hosts)
 			linked = linked || ok
 			if ok && s.free(spec, e) {
-				local.Ports = append(local.Ports, Port{Interface: e.Interface, Device: n.kind.spelled(e.Interface), Peer: host.node.Name})
+				local.Ports = append(local.Ports, Port{Interface: e.Interface, Device: n.kind.spelled(e.Interface), Peer: host.node.Name, endpoint: e})
 				ends = append(ends, host)
 			}
 		}
-		slices.SortFunc(local.Ports, func(a, b Port) int { return natural(a.Interface, b.Interface) })
+		slices.SortFunc(local.Ports, func(a, b Port) int { return natural.Compare(a.Interface, b.Interface) })
 		n.Services = append(n.Services, local)
 	}
 	if spec.Hosts.Set() && !linked {
@@ -94,7 +95,7 @@ func (s *stage) free(spec *Service, e *lab.Endpoint) bool {
 // addressHosts gives hosts addresses of the service's subnet, unless the topology does, and
 // routes by the gateway.
 func (s *stage) addressHosts(spec *Service, gateway netip.Prefix, hosts []hostEnd) {
-	slices.SortFunc(hosts, func(a, b hostEnd) int { return natural(owned(a.Endpoint), owned(b.Endpoint)) })
+	slices.SortFunc(hosts, func(a, b hostEnd) int { return natural.Compare(owned(a.Endpoint), owned(b.Endpoint)) })
 	pool := alloc.Addresses(fmt.Sprintf("host addresses of service %q", spec.Name.Value), gateway.Masked(), netip.Prefix{}, gateway.Addr())
 	pool.Order, pool.Larger = alloc.Lowest, "use a larger subnet"
 	ends := map[string]hostEnd{}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/c9s-lab/c9s/internal/natural"
 	"github.com/c9s-lab/c9s/pkg/alloc"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -73,8 +74,7 @@ func (f *Fabric) Finish(l *lab.Lab) {
 	for _, n := range f.plan.Nodes {
 		for _, s := range n.Services {
 			for _, p := range s.Ports {
-				i := slices.IndexFunc(n.node.Endpoints, func(e *lab.Endpoint) bool { return e.Interface == p.Interface })
-				link := l.Links[n.node.Endpoints[i].Link]
+				link := l.Links[p.endpoint.Link]
 				for _, e := range link.Endpoints {
 					if e.MTU == 0 && link.MTU > f.plan.tunnelMTU {
 						e.MTU = f.plan.tunnelMTU
@@ -109,7 +109,7 @@ func (s *stage) members() bool {
 		s.nodes[ln.Name] = n
 		s.plan.Nodes = append(s.plan.Nodes, n)
 	}
-	slices.SortFunc(s.plan.Nodes, func(a, b *Node) int { return natural(a.Name, b.Name) })
+	slices.SortFunc(s.plan.Nodes, func(a, b *Node) int { return natural.Compare(a.Name, b.Name) })
 	claims := make([]alloc.Claim[netip.Addr], len(s.plan.Nodes))
 	for i, n := range s.plan.Nodes {
 		claims[i] = claim(n.Name, match.Pos, s.preferLoopback, s.file.Prefer[n.Name].Loopback.Pos)
@@ -162,7 +162,7 @@ func (s *stage) selected(nodes []*lab.Node, pos diag.Pos, what string) []*Node {
 	if len(out) == 0 {
 		s.diags.Errorf(CodeNoMatch, pos, "check its match", "%s matches no member of the fabric", what)
 	}
-	slices.SortFunc(out, func(a, b *Node) int { return natural(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b *Node) int { return natural.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -192,7 +192,6 @@ func (s *stage) asns() {
 	if u.Protocol.Value != EBGP {
 		return
 	}
-	preferred := map[string]uint32{}
 	owner := func(n *Node) string {
 		if slices.ContainsFunc(u.SharedASN, func(group topology.Str) bool { return group.Value == n.node.Group && n.node.Group != "" }) {
 			return "group " + n.node.Group
@@ -204,25 +203,22 @@ func (s *stage) asns() {
 			s.diags.Errorf(CodeNoMatch, group.Pos, "write the group of members", "no member is in group %q", group.Value)
 		}
 	}
-	var claims []alloc.Claim[uint32]
+	var owners []string // once for those that share a number
 	members := map[string][]*Node{}
+	preferred, preferredPos := map[string]uint32{}, map[string]diag.Pos{}
 	for _, n := range s.plan.Nodes {
 		name := owner(n)
+		if members[name] == nil {
+			owners = append(owners, name)
+		}
 		members[name] = append(members[name], n)
 		if p := s.file.Prefer[n.Name].ASN; p.Set {
-			preferred[name] = uint32(p.Value)
+			preferred[name], preferredPos[name] = uint32(p.Value), p.Pos
 		}
 	}
-	for _, n := range s.plan.Nodes {
-		if name := owner(n); members[name][0] == n { // once for those that share it
-			pos := u.ASNs.Pos
-			for _, m := range members[name] {
-				if p := s.file.Prefer[m.Name].ASN; p.Set {
-					pos = p.Pos
-				}
-			}
-			claims = append(claims, claim(name, u.ASNs.Pos, preferred, pos))
-		}
+	claims := make([]alloc.Claim[uint32], len(owners))
+	for i, name := range owners {
+		claims[i] = claim(name, u.ASNs.Pos, preferred, preferredPos[name])
 	}
 	for name, asn := range alloc.Take(s.ledger, poolASN, s.numbers[u.ASNs.Value], claims, alloc.NumberForm, s.diags) {
 		for _, n := range members[name] {
@@ -270,10 +266,9 @@ func (s *stage) checkFeatures() {
 			need(FeatureReflector, f.Overlay.Reflectors.Pos)
 		}
 		for _, local := range n.Services {
-			i := slices.IndexFunc(f.Services, func(x Service) bool { return x.Name.Value == local.Name })
-			need(FeatureServices, f.Services[i].Pos)
+			need(FeatureServices, local.spec.Pos)
 			if local.Gateway.IsValid() {
-				need(FeatureGateway, f.Services[i].Gateway.Pos)
+				need(FeatureGateway, local.spec.Gateway.Pos)
 			}
 		}
 	}
@@ -296,31 +291,6 @@ func (s *stage) peers() {
 			}
 		}
 	}
-}
-
-// natural orders names as people do: leaf2 before leaf10.
-func natural(a, b string) int {
-	for a != "" && b != "" {
-		x, y := digits(a), digits(b)
-		if x == 0 || y == 0 {
-			if a[0] != b[0] {
-				return cmp.Compare(a[0], b[0])
-			}
-			a, b = a[1:], b[1:]
-			continue
-		}
-		p, q := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
-		if c := cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q), cmp.Compare(x, y)); c != 0 {
-			return c
-		}
-		a, b = a[x:], b[y:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// digits is how many digits a text begins with.
-func digits(s string) int {
-	return len(s) - len(strings.TrimLeft(s, "0123456789"))
 }
 
 func owned(e *lab.Endpoint) string { return fmt.Sprintf("%s:%s", e.Node, e.Interface) }

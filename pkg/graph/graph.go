@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/c9s-lab/c9s/internal/natural"
 	"github.com/c9s-lab/c9s/pkg/lab"
 )
 
@@ -314,7 +315,7 @@ func (g *Graph) untangle() {
 		near[e.To] = append(near[e.To], e.From)
 	}
 	for _, row := range g.Levels {
-		slices.SortStableFunc(row, func(a, b int) int { return natural(g.Nodes[a].Name, g.Nodes[b].Name) })
+		slices.SortStableFunc(row, func(a, b int) int { return natural.Compare(g.Nodes[a].Name, g.Nodes[b].Name) })
 		set(row)
 	}
 	for range 4 {
@@ -329,37 +330,9 @@ func (g *Graph) untangle() {
 				mean[i] = sum / n
 			}
 			slices.SortStableFunc(row, func(a, b int) int {
-				return cmp.Or(cmp.Compare(mean[a], mean[b]), natural(g.Nodes[a].Name, g.Nodes[b].Name))
+				return cmp.Or(cmp.Compare(mean[a], mean[b]), natural.Compare(g.Nodes[a].Name, g.Nodes[b].Name))
 			})
 			set(row)
 		}
 	}
-}
-
-// natural compares names with their numbers as numbers: leaf2 before leaf10.
-func natural(a, b string) int {
-	for a != "" && b != "" {
-		na, ra := leadingNumber(a)
-		nb, rb := leadingNumber(b)
-		if na != "" && nb != "" {
-			if c := cmp.Or(cmp.Compare(len(na), len(nb)), strings.Compare(na, nb)); c != 0 {
-				return c
-			}
-			a, b = ra, rb
-			continue
-		}
-		if a[0] != b[0] {
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-func leadingNumber(s string) (number, rest string) {
-	i := 0
-	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-		i++
-	}
-	return strings.TrimLeft(s[:i], "0"), s[i:]
 }

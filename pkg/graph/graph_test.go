@@ -69,14 +69,6 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-func TestNaturalOrder(t *testing.T) {
-	for _, pair := range [][2]string{{"leaf2", "leaf10"}, {"a", "b"}, {"a1b2", "a1b10"}, {"r", "r1"}, {"r01", "r2"}} {
-		if natural(pair[0], pair[1]) >= 0 || natural(pair[1], pair[0]) <= 0 {
-			t.Errorf("%q must come before %q", pair[0], pair[1])
-		}
-	}
-}
-
 func TestFormats(t *testing.T) {
 	g := graphOf(t, small)
 	for name, write := range Formats {

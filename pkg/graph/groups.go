@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/c9s-lab/c9s/internal/natural"
+)
 
 // Group is a set of nodes that a page can fold to one box.
 type Group struct {
@@ -35,7 +39,7 @@ func (g *Graph) group() {
 			names, by = []string{""}, map[string][]int{"": nodes}
 		}
 		for _, name := range names {
-			slices.SortStableFunc(by[name], func(a, b int) int { return natural(g.Nodes[a].Name, g.Nodes[b].Name) })
+			slices.SortStableFunc(by[name], func(a, b int) int { return natural.Compare(g.Nodes[a].Name, g.Nodes[b].Name) })
 			g.Groups = append(g.Groups, Group{Name: g.title(name, by[name]), Band: band, Nodes: by[name]})
 		}
 	}
