@@ -1,42 +1,26 @@
 package cli
 
 import (
-	"encoding/pem"
 	"fmt"
-	"io"
-	"log"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/c9s-lab/c9s/internal/registrytest"
 )
 
 // TestRegistryCA pins an image of a registry whose certificate no system trusts.
 func TestRegistryCA(t *testing.T) {
-	server := httptest.NewUnstartedServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail on purpose
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	image := strings.TrimPrefix(server.URL, "https://") + "/net/frr:1"
-	ref, err := name.ParseReference(image)
-	if err != nil {
-		t.Fatal(err)
-	}
 	content, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "amd64"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(ref, content, remote.WithTransport(server.Client().Transport)); err != nil {
-		t.Fatal(err)
-	}
+	host, certificate := registrytest.TLS(t, "net/frr:1", content)
 	digest, err := content.Digest()
 	if err != nil {
 		t.Fatal(err)
@@ -49,8 +33,8 @@ func TestRegistryCA(t *testing.T) {
 		}
 		return file
 	}
-	topo := write("ca.clab.yml", fmt.Sprintf("name: ca\ntopology:\n  nodes:\n    r1: {kind: linux, image: %q}\n", image))
-	ca := write("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	topo := write("ca.clab.yml", fmt.Sprintf("name: ca\ntopology:\n  nodes:\n    r1: {kind: linux, image: %q}\n", host+"/net/frr:1"))
+	ca := write("ca.pem", string(certificate))
 
 	if out, errs, code := run(t, "render", topo, "--pin", "--registry-ca", ca); code != 0 || !strings.Contains(out, digest.String()) {
 		t.Errorf("with the certificate: exit code %d, %s", code, errs)

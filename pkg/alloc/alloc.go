@@ -86,8 +86,8 @@ type Result[V comparable] struct {
 // Allocate serves claims in this order: values that users wrote, values that
 // owners had before (previous), and then first choices by hash in the order of
 // the claims. With retain, which the pool's Reclaim overrides, values whose owner no longer
-// exists stay taken for as long as others are free. Duplicates, values outside the pool and exhaustion are errors
-// in diags; a claim that loses an earlier value is a warning.
+// exists stay taken for as long as others are free. Duplicates, values outside the pool and
+// exhaustion are errors in diags; a claim that loses an earlier value is a warning.
 func Allocate[V comparable](p Pool[V], claims []Claim[V], previous map[string]V, retain bool, diags *diag.List) Result[V] {
 	if p.Reclaim != ReclaimDefault {
 		retain = p.Reclaim == Retain

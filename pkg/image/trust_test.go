@@ -1,35 +1,17 @@
 package image
 
 import (
-	"encoding/pem"
-	"io"
-	"log"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/c9s-lab/c9s/internal/registrytest"
 )
 
 // TestTrusting asks a registry whose certificate no system trusts.
 func TestTrusting(t *testing.T) {
-	server := httptest.NewUnstartedServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail on purpose
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	// A client takes 127.0.0.1 and localhost for plain HTTP, unless TLS is asked for.
-	host := strings.TrimPrefix(server.URL, "https://")
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	ref, err := name.ParseReference(host + "/net/frr:1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(ref, makeImage(t, "amd64"), remote.WithTransport(server.Client().Transport)); err != nil {
-		t.Fatal(err)
-	}
+	host, ca := registrytest.TLS(t, "net/frr:1", makeImage(t, "amd64"))
 	for what, c := range map[string]struct {
 		all    []byte
 		byHost map[string][]byte

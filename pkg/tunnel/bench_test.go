@@ -7,14 +7,13 @@ import (
 	"testing"
 )
 
-// BenchmarkDownload is what one connection carries towards the near end, over a stream in
-// memory.
-func BenchmarkDownload(b *testing.B) {
-	near, far := halves()
+// dialled is a connection over a stream in memory to a node for which far acts.
+func dialled(b *testing.B, far func(node io.ReadWriter)) net.Conn {
+	near, server := halves()
 	go func() {
-		_ = Serve(b.Context(), far, func(context.Context, Target) (net.Conn, error) {
+		_ = Serve(b.Context(), server, func(context.Context, Target) (net.Conn, error) {
 			x, y := halves()
-			go func() { _, _ = io.Copy(y, zeros{}) }()
+			go far(y)
 			return x, nil
 		}, generous)
 	}()
@@ -22,11 +21,18 @@ func BenchmarkDownload(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer c.Close()
+	b.Cleanup(func() { c.Close() })
 	conn, err := c.Dial(b.Context(), Target{Network: TCP, Port: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
+	return conn
+}
+
+// BenchmarkDownload is what one connection carries towards the near end, over a stream in
+// memory.
+func BenchmarkDownload(b *testing.B) {
+	conn := dialled(b, func(node io.ReadWriter) { _, _ = io.Copy(node, zeros{}) })
 	buffer := make([]byte, 64<<10)
 	b.SetBytes(int64(len(buffer)))
 	for b.Loop() {
@@ -39,23 +45,7 @@ func BenchmarkDownload(b *testing.B) {
 // BenchmarkUpload is what one connection carries towards the far end, which has the smaller
 // window.
 func BenchmarkUpload(b *testing.B) {
-	near, far := halves()
-	go func() {
-		_ = Serve(b.Context(), far, func(context.Context, Target) (net.Conn, error) {
-			x, y := halves()
-			go func() { _, _ = io.Copy(io.Discard, y) }()
-			return x, nil
-		}, generous)
-	}()
-	c, err := NewClient(near)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close()
-	conn, err := c.Dial(b.Context(), Target{Network: TCP, Port: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
+	conn := dialled(b, func(node io.ReadWriter) { _, _ = io.Copy(io.Discard, node) })
 	buffer := make([]byte, 64<<10)
 	b.SetBytes(int64(len(buffer)))
 	for b.Loop() {
