@@ -28,7 +28,7 @@ func containerOf(name, v4, id string, running bool) cluster.Container {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: deployment + "-7c9-x", Namespace: "ns", CreationTimestamp: metav1.NewTime(time.Now().Add(-time.Hour))}}
 	state := corev1.ContainerStatus{Name: deployment, ContainerID: "containerd://" + id, Ready: running}
 	if running {
-		state.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-5 * time.Minute))}
+		state.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-20*time.Minute - 30*time.Second))}
 	} else {
 		state.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 3, FinishedAt: metav1.NewTime(time.Now().Add(-time.Minute))}
 	}

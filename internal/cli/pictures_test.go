@@ -35,7 +35,7 @@ func TestStatusPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range l.Nodes {
-		l.Nodes[i].Started = time.Now().Add(-4 * time.Minute)
+		l.Nodes[i].Started = time.Now().Add(-20*time.Minute - 30*time.Second)
 	}
 	var table bytes.Buffer
 	if err := printStatus(&table, l, false); err != nil {
