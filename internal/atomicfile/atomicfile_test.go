@@ -69,3 +69,25 @@ func TestCopyOverLinkAndFolder(t *testing.T) {
 		t.Errorf("the link's target is %q", got)
 	}
 }
+
+// TestWriteAll: a file that cannot be replaced leaves all others as they were.
+func TestWriteAll(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	files := map[string][]byte{"a": []byte("1"), "b": []byte("2")}
+	if err := WriteAll(dir, files, 0o600, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(dir, "b")), os.Mkdir(filepath.Join(dir, "b"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	files["a"] = []byte("3")
+	if err := WriteAll(dir, files, 0o600, 0o700); err == nil {
+		t.Error("a folder was replaced")
+	}
+	if got, _ := os.ReadFile(filepath.Join(dir, "a")); string(got) != "1" {
+		t.Errorf("a is %q", got)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("the folder has %v", entries)
+	}
+}

@@ -115,6 +115,9 @@ func fabricTable(world IO, plan *fabric.Plan) error {
 				links[i] = l.Interface + " " + l.Address.String() + "=" + l.Peer
 			}
 		}
+		for _, p := range n.Access {
+			links = append(links, p.Interface+" "+p.Address.String()+"="+p.Peer)
+		}
 		t.Row(n.Name, n.Kind, n.Role, n.RouterID.String(), as, vtep, dash(strings.Join(links, ", ")), dash(n.VLANs()), config)
 	}
 	return t.Flush()

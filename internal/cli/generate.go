@@ -15,15 +15,17 @@ import (
 	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/internal/cli/show"
 	"github.com/c9s-lab/c9s/pkg/diag"
+	"github.com/c9s-lab/c9s/pkg/fabric"
 	"github.com/c9s-lab/c9s/pkg/generate"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 type generateFlags struct {
-	name, shape, kind, nodes, dir, file string
-	images                              []string
-	leaves, spines, superSpines, hosts  int
-	force                               bool
+	name, shape, kind, nodes, underlay, dir, file string
+	images                                        []string
+	leaves, spines, superSpines, hosts            int
+	core, edges, customers                        int
+	force                                         bool
 }
 
 func newGenerate(world IO) *cobra.Command {
@@ -31,20 +33,22 @@ func newGenerate(world IO) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "generate",
 		Aliases: []string{"gen"},
-		Short:   "Generate a lab: a fabric, a ring, a mesh, or a hub with spokes",
-		Long: `Generate writes a lab that works without edits: a folder with the topology, a startup-config
-for each router, addresses of hosts, and checks for 'c9s test'. Routers speak BGP on every
-link, and the links need no addresses. If you generate a larger network later, existing
-nodes keep their names, addresses and AS numbers.
+		Short:   "Generate a lab: a fabric, a ring, a mesh, a hub with spokes, or a provider's network",
+		Long: `Generate writes a lab that works without edits: a folder with the topology, the addresses of
+hosts, a fabric file that configures the routers, and checks for 'c9s test'. If you generate
+a larger network later and deploy it, existing nodes keep their names, addresses and AS
+numbers.
 
-Generate writes startup-configs for the kind frr only. For other kinds it writes only the
-topology, and the devices start with the default configurations of their kinds.
+Routers are configured if fabric files support their kinds (docs/reference/fabric.md). For
+other kinds, generate writes only the topology, and the devices start with the default
+configurations of their kinds.
 
 --nodes also accepts containerlab's tiers: "4:nokia_srlinux:ixrd3,2" is 4 nodes of a kind and
 type, below 2 nodes of the kind that --kind sets. This topology refers to no files, and
 generate prints it.`,
 		Example: `  c9s generate --name dc --spines 2 --leaves 4 --hosts-per-leaf 2
   c9s generate --name wan --shape ring --nodes 6 -o labs/wan
+  c9s generate --name isp --shape isp --core 4 --edges 4 --underlay ospf
   c9s generate --name 3tier --kind nokia_srlinux --nodes 4,2,1 > 3tier.clab.yml
   c9s generate --name dc && c9s deploy dc/dc.clab.yml --test`,
 		Args: cobra.NoArgs,
@@ -57,17 +61,22 @@ generate prints it.`,
 	fs.IntVar(&f.spines, "spines", 2, "number of spines")
 	fs.IntVar(&f.leaves, "leaves", 4, "number of leaves")
 	fs.IntVar(&f.superSpines, "super-spines", 0, "number of super-spines")
-	fs.IntVar(&f.hosts, "hosts-per-leaf", 1, "number of hosts of each leaf, or of each router if there are no leaves")
+	fs.IntVar(&f.hosts, "hosts-per-leaf", 1, "number of hosts of each leaf; of each customer's router of an isp; of each router of other shapes")
+	fs.IntVar(&f.core, "core", 4, "number of core routers (P) of an isp")
+	fs.IntVar(&f.edges, "edges", 4, "number of provider edges (PE) of an isp")
+	fs.IntVar(&f.customers, "customers-per-edge", 1, "number of customers' routers (CE) of each provider edge")
+	fs.StringVar(&f.underlay, "underlay", "", "protocol between the routers: ebgp, isis or ospf (default: ebgp; isis for an isp)")
 	fs.StringVar(&f.nodes, "nodes", "", "number of routers; or tiers, as NUMBER[:KIND[:TYPE]],...")
 	fs.StringSliceVar(&f.images, "image", nil, "image of a kind, as KIND=IMAGE")
 	fs.StringVarP(&f.dir, "output", "o", "", "folder to write (default: the name of the lab)")
 	fs.StringVar(&f.file, "file", "", "write only the topology, to this file")
 	fs.BoolVar(&f.force, "force", false, "replace existing files")
 	_ = cmd.RegisterFlagCompletionFunc("shape", cobra.FixedCompletions(generate.Shapes, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("underlay", cobra.FixedCompletions([]string{fabric.EBGP, fabric.ISIS, fabric.OSPF}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds.Builtin().Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("output")
 	cmd.MarkFlagsMutuallyExclusive("output", "file")
-	for _, name := range []string{"spines", "leaves", "super-spines"} {
+	for _, name := range []string{"spines", "leaves", "super-spines", "core", "edges", "customers-per-edge"} {
 		cmd.MarkFlagsMutuallyExclusive("nodes", name)
 	}
 	return cmd
@@ -101,10 +110,15 @@ func (f *generateFlags) run(world IO, cmd *cobra.Command) error {
 	if err := f.write(world, dir, files); err != nil {
 		return err
 	}
-	if len(files) == 1 {
-		fmt.Fprintf(world.Err, "no startup-configs: generate has them for the kind %s only\n", generate.KindFRR)
+	topo := show.Cell(filepath.Join(dir, files[0].Path))
+	if kinds := generate.Placeholders(o); len(kinds) > 0 {
+		fmt.Fprintf(world.Err, "set the image of %s in %s, or generate with --image %s=IMAGE\n", strings.Join(kinds, ", "), topo, kinds[0])
 	}
-	fmt.Fprintf(world.Err, "next: c9s deploy %s\n", show.Cell(filepath.Join(dir, files[0].Path)))
+	if len(files) == 1 {
+		fmt.Fprintf(world.Err, "the routers are not configured: fabric files do not support their kinds in this shape\nnext: c9s deploy %s\n", topo)
+		return nil
+	}
+	fmt.Fprintf(world.Err, "next: c9s deploy %s --test\n", topo)
 	return nil
 }
 
@@ -116,7 +130,7 @@ func (f *generateFlags) options(hostsGiven bool) (generate.Options, error) {
 		return generate.Options{}, fmt.Errorf("--kind: %w", err)
 	}
 	f.kind = kind
-	o := generate.Options{Name: f.name, Shape: f.shape, Hosts: f.hosts, Images: map[string]string{}}
+	o := generate.Options{Name: f.name, Shape: f.shape, Hosts: f.hosts, Underlay: f.underlay, Images: map[string]string{}}
 	for _, text := range f.images {
 		name, image, ok := strings.Cut(text, "=")
 		if !ok {
@@ -128,6 +142,11 @@ func (f *generateFlags) options(hostsGiven bool) (generate.Options, error) {
 		o.Images[name] = image
 	}
 	switch {
+	case f.shape == generate.ISP && f.nodes != "":
+		return o, errors.New("--shape isp takes --core, --edges and --customers-per-edge in place of --nodes")
+	case f.shape == generate.ISP:
+		o.Tiers = []generate.Tier{{Name: "pe", Count: f.edges, Kind: f.kind}, {Name: "p", Count: f.core, Kind: f.kind}}
+		o.Customers = f.customers
 	case f.nodes != "":
 		if !hostsGiven && f.shape == generate.Clos { // containerlab's tiers have none
 			o.Hosts = 0
@@ -177,7 +196,7 @@ func kindName(name string) (string, error) {
 	return kind.Name, nil
 }
 
-// write writes files into a folder, all or, if one exists that may not be replaced, none.
+// write writes files into a folder: all or none.
 func (f *generateFlags) write(world IO, dir string, files []generate.File) error {
 	if !f.force {
 		var there []string
@@ -194,12 +213,20 @@ func (f *generateFlags) write(world IO, dir string, files []generate.File) error
 			return fail(fmt.Errorf("files exist already: %s; use another folder, or --force to replace them", show.Cell(diag.Few(there, 3))))
 		}
 	}
+	contents := map[string][]byte{}
 	for _, file := range files {
-		path := filepath.Join(dir, file.Path)
-		if err := atomicfile.Write(path, file.Data, 0o644, 0o755); err != nil {
-			return fail(err)
-		}
+		contents[file.Path] = file.Data
 	}
-	fmt.Fprintf(world.Err, "%s: %d files written\n", show.Cell(dir), len(files))
+	if err := atomicfile.WriteAll(dir, contents, 0o644, 0o755); err != nil {
+		return fail(err)
+	}
+	fmt.Fprintf(world.Err, "%s: %s\n", show.Cell(dir), fileCount(len(files)))
 	return nil
+}
+
+func fileCount(n int) string {
+	if n == 1 {
+		return "1 file written"
+	}
+	return fmt.Sprintf("%d files written", n)
 }

@@ -1,28 +1,36 @@
 package cli
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/c9s-lab/c9s/pkg/fabric"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
 )
 
 // TestGenerate: what is generated renders as it is, and nothing that exists is replaced unasked.
 func TestGenerate(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if _, errs, code := run(t, "generate", "--name", "dc", "--super-spines", "2", "--hosts-per-leaf", "2"); code != ExitOK || !strings.Contains(errs, "dc: 10 files written\nnext: c9s deploy dc/dc.clab.yml\n") {
+	if _, errs, code := run(t, "generate", "--name", "dc", "--super-spines", "2", "--hosts-per-leaf", "2"); code != ExitOK || errs != "dc: 3 files written\nnext: c9s deploy dc/dc.clab.yml --test\n" {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if out, errs, code := run(t, "render", "dc", "--planner", "builtin"); code != ExitOK || errs != "" || strings.Count(out, "\nkind: Deployment\n") != 4+2+2+8+1 {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	topo := filepath.Join("dc", "dc.clab.yml")
-	if err := os.WriteFile(topo, []byte("mine\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for _, file := range []string{topo, filepath.Join("dc", "fabric.yaml")} {
+		if err := os.WriteFile(file, []byte("mine\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, errs, code := run(t, "generate", "--name", "dc"); code != ExitFailure || !strings.Contains(errs, "files exist already: "+topo) {
+	if _, errs, code := run(t, "generate", "--name", "dc"); code != ExitFailure || !strings.Contains(errs, "files exist already: "+topo+", dc/dc.test.yaml, dc/fabric.yaml") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if data, err := os.ReadFile(topo); err != nil || string(data) != "mine\n" {
@@ -33,6 +41,121 @@ func TestGenerate(t *testing.T) {
 	}
 	if out, errs, code := run(t, "validate", "dc", "--planner", "builtin"); code != ExitOK || !strings.Contains(out+errs, "10 nodes, 12 links") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+// TestGenerateFabrics: every shape of every kind that a fabric can configure, with each of its
+// underlays, is valid, renders to the same bytes twice, and has the neighbours that its checks
+// expect.
+func TestGenerateFabrics(t *testing.T) {
+	t.Chdir(t.TempDir())
+	shapes := map[string][]string{
+		"leaves": {"--leaves", "2"}, "supers": {"--leaves", "2", "--super-spines", "1", "--hosts-per-leaf", "2"},
+		"bare": {"--leaves", "2", "--hosts-per-leaf", "0"}, "one": {"--leaves", "1", "--spines", "1"},
+		"ring": {"--shape", "ring", "--nodes", "3"}, "mesh": {"--shape", "mesh", "--nodes", "3"}, "hub": {"--shape", "hub", "--nodes", "3"},
+		"isp": {"--shape", "isp", "--core", "3", "--edges", "2"}, "small": {"--shape", "isp", "--core", "1", "--edges", "1", "--customers-per-edge", "2"},
+		"core":  {"--shape", "isp", "--core", "3", "--edges", "2", "--customers-per-edge", "0"},
+		"sites": {"--shape", "isp", "--core", "2", "--edges", "2", "--hosts-per-leaf", "0"},
+	}
+	tried := map[string]int{}
+	for _, kind := range fabric.Kinds() {
+		for _, underlay := range []string{"", fabric.EBGP, fabric.ISIS, fabric.OSPF} {
+			for name, shape := range shapes {
+				args := append([]string{"generate", "--name", name, "--kind", kind, "--underlay", underlay, "--image", kind + "=example.net/frr-" + kind + ":1", "--force"}, shape...)
+				_, errs, code := run(t, args...)
+				title := fmt.Sprintf("%s of %s over %q", name, kind, underlay)
+				if code == ExitFailure && underlay != "" && strings.Contains(errs, "the underlay ") || code == ExitOK && strings.Contains(errs, "1 file written") {
+					continue // not a feature of the kind
+				}
+				if code != ExitOK {
+					t.Errorf("%s: exit code %d\n%s", title, code, errs)
+					continue
+				}
+				tried[kind]++
+				topo := filepath.Join(name, name+".clab.yml")
+				if out, errs, code := run(t, "validate", topo, "--planner", "builtin"); code != ExitOK || !strings.Contains(out+errs, "; 0 errors, 0 warnings") {
+					t.Errorf("%s: exit code %d\n%s", title, code, errs)
+				}
+				first, errs, code := run(t, "render", topo, "--planner", "builtin")
+				if code != ExitOK {
+					t.Errorf("%s: exit code %d\n%s", title, code, errs)
+				}
+				if again, _, _ := run(t, "render", topo, "--planner", "builtin"); again != first {
+					t.Errorf("%s: it renders to other bytes the second time", title)
+				}
+				expectedNeighbours(t, title, topo)
+			}
+		}
+	}
+	for kind, least := range map[string]int{"frr": 29, "linux": 29, "nokia_srlinux": 21, "arista_ceos": 21, "vyosnetworks_vyos": 28, "sonic-vs": 14} {
+		if tried[kind] < least {
+			t.Errorf("%s: only %d networks", kind, tried[kind])
+		}
+	}
+}
+
+// expectedNeighbours holds the checks of a network against the plan of its fabric.
+func expectedNeighbours(t *testing.T, title, topo string) {
+	t.Helper()
+	out, errs, code := run(t, "fabric", "show", "-t", topo, "-o", "json")
+	var plan fabric.Plan
+	if err := json.Unmarshal([]byte(out), &plan); code != ExitOK || err != nil {
+		t.Fatalf("%s: exit code %d, %v\n%s", title, code, err, errs)
+	}
+	text, err := os.ReadFile(strings.TrimSuffix(topo, ".clab.yml") + ".test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var checks struct {
+		Neighbours []struct {
+			Nodes    []string
+			Protocol string
+			Count    int
+		}
+		Reachability []struct{ From, To []string }
+	}
+	if err := yaml.Unmarshal(text, &checks); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, c := range checks.Neighbours {
+		for _, node := range c.Nodes {
+			got[node+" "+c.Protocol] = c.Count
+		}
+	}
+	want, addresses := map[string]int{}, map[string]bool{}
+	for _, n := range plan.Nodes {
+		kind, _ := kinds.Builtin().Lookup(n.Kind)
+		add := func(protocol string) {
+			if kind.Neighbours[protocol] != nil {
+				want[n.Name+" "+protocol]++
+			}
+		}
+		for _, l := range n.Links {
+			if l.Session {
+				add("bgp")
+			} else {
+				add(plan.Underlay)
+			}
+		}
+		for range n.Peers {
+			add("bgp")
+		}
+		addresses[n.RouterID.String()] = true
+		for _, p := range n.Access {
+			addresses[p.Address.Addr().Next().String()] = true
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: neighbours of the plan and of the checks: -want +got\n%s", title, diff)
+	}
+	if len(checks.Reachability) != 1 || len(checks.Reachability[0].From) == 0 || len(checks.Reachability[0].To) == 0 {
+		t.Fatalf("%s: reachability %v", title, checks.Reachability)
+	}
+	for _, to := range checks.Reachability[0].To {
+		if !addresses[to] {
+			t.Errorf("%s: nothing has the address %s", title, to)
+		}
 	}
 }
 
@@ -73,6 +196,10 @@ func TestGenerateUsage(t *testing.T) {
 		{[]string{"--nodes", "2:nosuch"}, ExitUsage, `--nodes: "nosuch" is not a kind`},
 		{[]string{"--image", "nosuch=x"}, ExitUsage, `--image: "nosuch" is not a kind`},
 		{[]string{"--nodes", "2", "--leaves", "3"}, ExitUsage, "none of the others can be"},
+		{[]string{"--shape", "isp", "--nodes", "4"}, ExitUsage, "--shape isp takes --core, --edges and --customers-per-edge in place of --nodes"},
+		{[]string{"--kind", "arista_ceos", "--underlay", "ospf"}, ExitFailure, `the underlay "ospf": for the kinds of this network, use one of ebgp, isis`},
+		{[]string{"--shape", "isp", "--underlay", "ebgp"}, ExitFailure, `the underlay "ebgp": for the kinds of this network, use one of isis, ospf`},
+		{[]string{"--shape", "isp", "--kind", "sonic-vs", "--underlay", "ospf"}, ExitFailure, `the underlay "ospf": c9s has no configuration of these kinds for the shape isp`},
 		{[]string{"--name", "Big", "--leaves", "0"}, ExitFailure, "0 nodes in tier 1"},
 		{[]string{"more"}, ExitUsage, "unknown command"},
 	} {

@@ -51,7 +51,8 @@ func (s *stage) configureNode(n *Node) (err error) {
 // the wire of the device's port.
 func (n *Node) dropAddresses() {
 	for _, e := range n.node.Endpoints {
-		if slices.ContainsFunc(n.Links, func(l Link) bool { return l.Interface == e.Interface }) {
+		link := slices.ContainsFunc(n.Links, func(l Link) bool { return l.Interface == e.Interface })
+		if link || slices.ContainsFunc(n.Access, func(p AccessPort) bool { return p.Interface == e.Interface }) {
 			e.IPv4 = netip.Prefix{}
 		}
 	}

@@ -38,8 +38,12 @@ type File struct {
 	Members  Members         `json:"members"`
 	Underlay Underlay        `json:"underlay"`
 	Overlay  *Overlay        `json:"overlay,omitempty"`
-	VTEPs    *VTEPs          `json:"vteps,omitempty"`
-	Services []Service       `json:"services,omitempty"`
+	// Customers are members outside the underlay.
+	Customers *Customers `json:"customers,omitempty"`
+	// Access links lead from members to hosts and are routed.
+	Access   *Access   `json:"access,omitempty"`
+	VTEPs    *VTEPs    `json:"vteps,omitempty"`
+	Services []Service `json:"services,omitempty"`
 	// Prefer are values of single nodes, by the name of the node.
 	Prefer map[string]Prefer `json:"prefer,omitempty"`
 	// Merge appends the generated configuration to a node's own startup-config if the kind takes
@@ -93,6 +97,27 @@ type Overlay struct {
 	// Reflectors are the route reflectors of ibgp. Without any, all VTEPs are neighbours.
 	Reflectors policy.Selector `json:"reflectors,omitempty"`
 	Pos        diag.Pos        `json:"-"`
+}
+
+// Customers are members that speak eBGP to their neighbours and take no part in the underlay. The
+// other members exchange the customers' routes by iBGP.
+type Customers struct {
+	Match policy.Selector `json:"match"`
+	// ASNs is the pool of their AS numbers.
+	ASNs topology.Str `json:"asns"`
+	Pos  diag.Pos     `json:"-"`
+}
+
+// Access is what hosts are reached by that have no VLAN: each link to one has a subnet of its own,
+// which its router announces.
+type Access struct {
+	// Hosts selects the nodes at the far ends of the members' ports.
+	Hosts policy.Selector `json:"hosts"`
+	// Links is a pool of prefixes of 31 or 30 bits.
+	Links topology.Str `json:"links"`
+	// Routes are prefixes that Linux hosts reach by their router.
+	Routes []topology.Str `json:"routes,omitempty"`
+	Pos    diag.Pos       `json:"-"`
 }
 
 // VTEPs are the ends of the VXLAN tunnels.

@@ -2,7 +2,9 @@ package fabric
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,10 +25,12 @@ const (
 	FeatureEVPN       Feature = "overlay ebgp"
 	FeatureServices   Feature = "services"
 	FeatureGateway    Feature = "gateways"
+	FeatureAccess     Feature = "access links"
+	FeatureCustomers  Feature = "customers"
 )
 
 // Features are all features, in the order of the documentation.
-var Features = []Feature{FeatureOSPF, FeatureISIS, FeatureEBGP, FeatureUnnumbered, FeatureIBGP, FeatureReflector, FeatureEVPN, FeatureServices, FeatureGateway}
+var Features = []Feature{FeatureOSPF, FeatureISIS, FeatureEBGP, FeatureUnnumbered, FeatureIBGP, FeatureReflector, FeatureEVPN, FeatureServices, FeatureGateway, FeatureAccess, FeatureCustomers}
 
 // kind is how nodes of a kind are configured.
 type kind struct {
@@ -64,6 +68,8 @@ var frr = kind{
 		FeatureEVPN:       frrManual + "BGP, Ethernet Virtual Network - EVPN",
 		FeatureServices:   frrManual + "EVPN, EVPN route-targets; ip-link(8); bridge(8)",
 		FeatureGateway:    frrManual + "EVPN; Linux, ip-sysctl (arp_accept)",
+		FeatureAccess:     frrManual + "OSPFv2 (ip ospf passive); ISIS (isis passive); BGP, Networks",
+		FeatureCustomers:  frrManual + "BGP, Configuring Peers (next-hop-self), and Configuring FRR as a Route Reflector",
 	},
 }
 
@@ -86,6 +92,7 @@ var kinds = map[string]*kind{
 			FeatureIBGP:      srlTutorial + "EVPN configuration, IBGP for EVPN",
 			FeatureReflector: "learn.srlinux.dev, tutorial L3 EVPN, Overlay routing, EVPN Route Reflector",
 			FeatureServices:  srlTutorial + "EVPN configuration, MAC-VRF and EVPN in MAC-VRF",
+			FeatureAccess:    "SR Linux Routing Protocols Guide, OSPF, Basic OSPF configuration (passive); " + srlTutorial + "Fabric configuration",
 		},
 	},
 	"arista_ceos": {
@@ -96,20 +103,23 @@ var kinds = map[string]*kind{
 			FeatureIBGP:      avd + "example dual-dc-l3ls, Router BGP, address family evpn",
 			FeatureReflector: avd + "eos_cli_config_gen, Router BGP, peer groups",
 			FeatureServices:  avd + "example dual-dc-l3ls, VXLAN interface and VLANs of Router BGP",
+			FeatureAccess:    avd + "eos_cli_config_gen, Router ISIS (isis passive) and Router BGP (network)",
 		},
 	},
 	"vyosnetworks_vyos": {
 		template: "vyos.boot",
 		features: map[Feature]string{
-			FeatureOSPF: vyosManual + "OSPF, Interface Configuration",
-			FeatureISIS: vyosManual + "IS-IS, Interface Configuration",
-			FeatureEBGP: vyosManual + "BGP, Peers Configuration",
+			FeatureOSPF:   vyosManual + "OSPF, Interface Configuration",
+			FeatureISIS:   vyosManual + "IS-IS, Interface Configuration",
+			FeatureEBGP:   vyosManual + "BGP, Peers Configuration",
+			FeatureAccess: vyosManual + "OSPF and IS-IS, Interface Configuration (passive); BGP, Network Advertisement",
 		},
 	},
 	"sonic-vs": {
 		template: "sonic.sh", exec: true, device: sonicName,
 		features: map[Feature]string{
-			FeatureEBGP: "SONiC Command Line Interface Guide, Interfaces and Loopback Interfaces; " + frrManual + "BGP, Peers",
+			FeatureEBGP:   "SONiC Command Line Interface Guide, Interfaces and Loopback Interfaces; " + frrManual + "BGP, Peers",
+			FeatureAccess: "SONiC Command Line Interface Guide, Interfaces; " + frrManual + "BGP, Networks",
 		},
 	},
 }
@@ -122,6 +132,16 @@ func linuxFRR() *kind {
 }
 
 var frrImage = regexp.MustCompile(`(^|/)[^/]*(frr|frrouting)[^/]*$`)
+
+// Kinds are the names of the kinds that can be members.
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+
+// Supports reports whether the configuration of a kind has a feature. A container of the kind
+// linux needs an image whose name contains frr.
+func Supports(kind, image string, f Feature) bool {
+	k := kindOf(&lab.Node{Kind: kind, Image: image})
+	return k != nil && k.has(f)
+}
 
 // kindOf returns how a node is configured, nil if it cannot be.
 func kindOf(n *lab.Node) *kind {

@@ -7,6 +7,7 @@ import (
 	"github.com/c9s-lab/c9s/internal/natural"
 	"github.com/c9s-lab/c9s/pkg/alloc"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
 // memberLink is a link between two members.
@@ -27,7 +28,7 @@ func (s *stage) links() {
 	}
 	s.plan.tunnelMTU = mtu - vxlanOverhead
 	if s.file.Underlay.Links.Value != Unnumbered {
-		s.number(links)
+		s.number(poolLink, s.file.Underlay.Links, links)
 	}
 	for _, l := range links {
 		for i, n := range l.ends {
@@ -35,6 +36,7 @@ func (s *stage) links() {
 			n.Links = append(n.Links, Link{
 				Interface: near.Interface, Device: n.kind.spelled(near.Interface), Address: near.IPv4, MTU: l.MTU,
 				Peer: far.Node, PeerInterface: far.Written(), PeerAddress: far.IPv4.Addr(), PeerASN: l.ends[1-i].ASN,
+				Session: s.plan.Underlay == EBGP || n.Role == RoleCustomer || l.ends[1-i].Role == RoleCustomer,
 			})
 		}
 	}
@@ -57,19 +59,29 @@ func (s *stage) memberLinks() []memberLink {
 		if a == nil || b == nil || a == b {
 			continue
 		}
-		x, y := owned(l.Endpoints[0]), owned(l.Endpoints[1])
-		if natural.Compare(y, x) < 0 {
-			x, y = y, x
-		}
-		out = append(out, memberLink{l, x + " " + y, [2]*Node{a, b}})
+		out = append(out, memberLink{l, ownerOf(l), [2]*Node{a, b}})
 	}
-	slices.SortFunc(out, func(a, b memberLink) int { return natural.Compare(a.owner, b.owner) })
+	sortLinks(out)
 	return out
 }
 
-// number gives each link a prefix. The end that the topology writes first gets the lower
-// address. Addresses of the topology stay.
-func (s *stage) number(links []memberLink) {
+func sortLinks(links []memberLink) {
+	slices.SortFunc(links, func(a, b memberLink) int { return natural.Compare(a.owner, b.owner) })
+}
+
+// ownerOf is the owner of a link's prefix: both ends.
+func ownerOf(l *lab.Link) string {
+	x, y := owned(l.Endpoints[0]), owned(l.Endpoints[1])
+	if natural.Compare(y, x) < 0 {
+		x, y = y, x
+	}
+	return x + " " + y
+}
+
+// number gives each link a prefix of a pool. The end that the topology writes first gets the
+// lower address. Addresses of the topology stay; no other link gets their prefix.
+func (s *stage) number(name string, from topology.Str, links []memberLink) {
+	pool := s.prefixes[from.Value]
 	var claims []alloc.Claim[netip.Prefix]
 	open := map[string]memberLink{}
 	for _, l := range links {
@@ -77,17 +89,27 @@ func (s *stage) number(links []memberLink) {
 		switch {
 		case a.IPv4.IsValid() != b.IPv4.IsValid():
 			s.diags.Errorf(CodeAddress, l.Pos, "set the addresses of both ends, or of neither", "one end of a link of the fabric has an IPv4 address, and the other end has none")
-		case !a.IPv4.IsValid():
+		case a.IPv4.IsValid() && a.IPv4.Masked() != b.IPv4.Masked():
+			s.diags.Errorf(CodeAddress, l.Pos, "set two addresses of one subnet", "the ends of a link of the fabric have the addresses %s and %s", a.IPv4, b.IPv4)
+		case a.IPv4.IsValid():
+			if _, ofPool := pool.Index(a.IPv4.Masked()); ofPool {
+				claims = append(claims, alloc.Claim[netip.Prefix]{Owner: l.owner, Pos: l.Pos, Want: a.IPv4.Masked(), Has: true})
+			}
+		default:
 			claims = append(claims, alloc.Claim[netip.Prefix]{Owner: l.owner, Pos: l.Pos})
 			open[l.owner] = l
 		}
 	}
-	for owner, p := range alloc.Take(s.ledger, poolLink, s.prefixes[s.file.Underlay.Links.Value], claims, alloc.PrefixForm, s.diags) {
+	for owner, p := range alloc.Take(s.ledger, name, pool, claims, alloc.PrefixForm, s.diags) {
+		l, isOpen := open[owner]
+		if !isOpen {
+			continue
+		}
 		first := p.Addr()
 		if p.Bits() == 30 { // the first address is that of the network
 			first = first.Next()
 		}
-		ends := open[owner].Endpoints
+		ends := l.Endpoints
 		ends[0].IPv4, ends[1].IPv4 = netip.PrefixFrom(first, p.Bits()), netip.PrefixFrom(first.Next(), p.Bits())
 	}
 }

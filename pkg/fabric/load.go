@@ -81,6 +81,12 @@ func (l *loader) load(data []byte) {
 	if f.Overlay != nil {
 		l.overlay()
 	}
+	if f.Customers != nil {
+		l.customers()
+	}
+	if f.Access != nil {
+		l.access()
+	}
 	if f.VTEPs != nil {
 		l.vteps()
 	}
@@ -246,11 +252,7 @@ func (l *loader) underlay(top diag.Pos) {
 	}
 	l.oneOf(u.Protocol, u.Pos, "protocol", OSPF, ISIS, EBGP)
 	if u.Links.Value != Unnumbered {
-		uses(l, u.Links, u.Pos, "links", "prefixes", l.prefixes)
-		p := l.file.Pools[u.Links.Value]
-		if _, made := l.prefixes[u.Links.Value]; made && p.Length.Value != 31 && p.Length.Value != 30 {
-			l.wrong(u.Links.Pos, "set length: 31 in the pool", "links have two ends, and pool %q has prefixes of %d bits", u.Links.Value, p.Length.Value)
-		}
+		l.linkPool(u.Links, u.Pos)
 	}
 	switch {
 	case u.Protocol.Value == EBGP:
@@ -259,6 +261,40 @@ func (l *loader) underlay(top diag.Pos) {
 		l.wrong(u.ASNs.Pos, "remove it, or use protocol: ebgp", "an underlay of %s has no AS numbers", u.Protocol.Value)
 	case len(u.SharedASN) > 0:
 		l.wrong(u.SharedASN[0].Pos, "remove it, or use protocol: ebgp", "an underlay of %s has no AS numbers", u.Protocol.Value)
+	}
+}
+
+// linkPool checks the pool of prefixes of links.
+func (l *loader) linkPool(links topology.Str, where diag.Pos) {
+	uses(l, links, where, "links", "prefixes", l.prefixes)
+	p := l.file.Pools[links.Value]
+	if _, made := l.prefixes[links.Value]; made && p.Length.Value != 31 && p.Length.Value != 30 {
+		l.wrong(links.Pos, "set length: 31 in the pool", "links have two ends, and pool %q has prefixes of %d bits", links.Value, p.Length.Value)
+	}
+}
+
+func (l *loader) customers() {
+	c := l.file.Customers
+	if o := l.file.Overlay; o == nil || o.Protocol.Value != IBGP {
+		l.wrong(c.Pos, "add overlay: {protocol: ibgp, asn: 65000}; with an underlay of ebgp, all members have AS numbers of their own", "customers need an overlay of ibgp")
+	}
+	if !c.Match.Set() {
+		l.wrong(c.Pos, "add match: {groups: [ce]}", "customers has no match")
+	}
+	uses(l, c.ASNs, c.Pos, "asns", "numbers", l.numbers)
+}
+
+func (l *loader) access() {
+	a := l.file.Access
+	if !a.Hosts.Set() {
+		l.wrong(a.Pos, "add hosts: {groups: [host]}", "access has no hosts")
+	}
+	l.linkPool(a.Links, a.Pos)
+	if a.Links.Value != "" && a.Links.Value == l.file.Underlay.Links.Value {
+		l.wrong(a.Links.Pos, "use a pool of its own", "access and the underlay use the same pool %q", a.Links.Value)
+	}
+	for _, route := range a.Routes {
+		l.prefix(route, false)
 	}
 }
 
@@ -411,8 +447,8 @@ func (l *loader) prefer() {
 			}
 			v.to[node] = a
 		}
-		if p.ASN.Set && l.file.Underlay.Protocol.Value != EBGP {
-			l.wrong(p.ASN.Pos, "remove it, or use an underlay of ebgp", "only an underlay of ebgp has AS numbers of nodes")
+		if p.ASN.Set && l.file.Underlay.Protocol.Value != EBGP && l.file.Customers == nil {
+			l.wrong(p.ASN.Pos, "remove it, or use an underlay of ebgp", "only customers and an underlay of ebgp have AS numbers of nodes")
 		}
 		if p.ASN.Set && (p.ASN.Value < 1 || p.ASN.Value >= 1<<32-1) {
 			l.wrong(p.ASN.Pos, "write a number from 1 to 4294967294", "%d is not an AS number", p.ASN.Value)

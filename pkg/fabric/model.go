@@ -16,6 +16,8 @@ type Plan struct {
 	// Nodes are the members, in the order of their names.
 	Nodes []*Node `json:"nodes"`
 	lab   *lab.Lab
+	// evpn and unicast are the families of an overlay: EVPN for VTEPs, IPv4 for customers.
+	evpn, unicast bool
 	// tunnelMTU is what the interfaces of hosts can have so that their frames fit into tunnels.
 	tunnelMTU int
 }
@@ -25,21 +27,23 @@ const (
 	RoleVTEP      = "vtep"
 	RoleReflector = "reflector"
 	RoleRouter    = "router"
+	RoleCustomer  = "customer"
 )
 
 // Node is a member of the fabric.
 type Node struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
-	// Role is vtep, reflector or router.
+	// Role is vtep, reflector, customer or router.
 	Role     string     `json:"role"`
 	RouterID netip.Addr `json:"routerID"`
 	// ASN is 0 for a node without BGP.
 	ASN uint32 `json:"asn,omitempty"`
 	// VTEP is the address of its tunnels; invalid unless it is a VTEP.
 	VTEP netip.Addr `json:"vtep,omitzero"`
-	// Links lead to other members.
-	Links []Link `json:"links"`
+	// Links lead to other members, Access to hosts.
+	Links  []Link       `json:"links"`
+	Access []AccessPort `json:"access,omitempty"`
 	// Peers are its neighbours in an overlay of ibgp.
 	Peers    []Peer          `json:"peers,omitempty"`
 	Services []*LocalService `json:"services,omitempty"`
@@ -65,7 +69,21 @@ type Link struct {
 	PeerAddress   netip.Addr   `json:"peerAddress,omitzero"`
 	PeerASN       uint32       `json:"peerASN,omitempty"`
 	MTU           int          `json:"mtu,omitempty"`
+	// Session reports whether the ends speak eBGP over the link. Otherwise the protocol of the
+	// underlay is an IGP.
+	Session bool `json:"session,omitempty"`
 }
+
+// AccessPort is a routed port to a host.
+type AccessPort struct {
+	Interface string       `json:"interface"`
+	Device    string       `json:"device"`
+	Address   netip.Prefix `json:"address"`
+	Peer      string       `json:"peer"`
+}
+
+// Network is the subnet of the link.
+func (p AccessPort) Network() netip.Prefix { return p.Address.Masked() }
 
 // Peer is a neighbour in an overlay of ibgp.
 type Peer struct {
@@ -108,6 +126,37 @@ const routeTargetASN = 65000
 // Underlay and Overlay are the protocols of the fabric.
 func (n *Node) Underlay() string { return n.plan.Underlay }
 func (n *Node) Overlay() string  { return n.plan.Overlay }
+
+// EVPN and Unicast report whether the node exchanges EVPN routes, and customers' IPv4 routes in
+// iBGP.
+func (n *Node) EVPN() bool    { return n.plan.evpn && n.Role != RoleCustomer }
+func (n *Node) Unicast() bool { return n.plan.unicast && len(n.Peers) > 0 }
+
+// Announces reports whether the node announces its loopbacks and access links by BGP, since it is
+// in no IGP.
+func (n *Node) Announces() bool { return n.Underlay() == EBGP || n.Role == RoleCustomer }
+
+// IGPLinks are the links in the IGP of the underlay, Sessions those with eBGP.
+func (n *Node) IGPLinks() []Link { return n.linksWith(false) }
+func (n *Node) Sessions() []Link { return n.linksWith(true) }
+
+func (n *Node) linksWith(session bool) []Link {
+	var out []Link
+	for _, l := range n.Links {
+		if l.Session == session {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// IGP is the IGP of the node: ospf, isis or "".
+func (n *Node) IGP() string {
+	if n.Announces() {
+		return ""
+	}
+	return n.Underlay()
+}
 
 // TunnelMTU is the MTU of VXLAN interfaces in bytes.
 func (n *Node) TunnelMTU() int { return n.plan.tunnelMTU }

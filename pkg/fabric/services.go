@@ -7,7 +7,9 @@ import (
 
 	"github.com/c9s-lab/c9s/internal/natural"
 	"github.com/c9s-lab/c9s/pkg/alloc"
+	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
+	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
 // services adds the services to the VTEPs, and gives the hosts addresses.
@@ -43,7 +45,7 @@ func (s *stage) service(spec *Service, gateway netip.Prefix) {
 		for _, e := range n.node.Endpoints {
 			host, ok := s.hostEnd(e, hosts)
 			linked = linked || ok
-			if ok && s.free(spec, e) {
+			if ok && s.free(fmt.Sprintf("service %q", spec.Name.Value), spec.Hosts.Pos, e) {
 				local.Ports = append(local.Ports, Port{Interface: e.Interface, Device: n.kind.spelled(e.Interface), Peer: host.node.Name, endpoint: e})
 				ends = append(ends, host)
 			}
@@ -82,13 +84,13 @@ func (s *stage) hostEnd(e *lab.Endpoint, hosts map[string]*lab.Node) (hostEnd, b
 	return hostEnd{far, host}, host != nil && s.nodes[far.Node] == nil
 }
 
-// free reports whether no other service has the port.
-func (s *stage) free(spec *Service, e *lab.Endpoint) bool {
+// free reports whether neither another service nor access has the port.
+func (s *stage) free(what string, pos diag.Pos, e *lab.Endpoint) bool {
 	if other, used := s.used[e]; used {
-		s.diags.Errorf(CodeTwoServices, spec.Hosts.Pos, "select the node in one service only", "services %q and %q both have port %s of node %q", other, spec.Name.Value, e.Written(), e.Node)
+		s.diags.Errorf(CodeTwoServices, pos, "select the node in one of them only", "%s and %s both have port %s of node %q", other, what, e.Written(), e.Node)
 		return false
 	}
-	s.used[e] = spec.Name.Value
+	s.used[e] = what
 	return true
 }
 
@@ -112,14 +114,18 @@ func (s *stage) addressHosts(spec *Service, gateway netip.Prefix, hosts []hostEn
 		ends[owner].IPv4 = netip.PrefixFrom(a, gateway.Bits())
 	}
 	for _, h := range hosts {
-		if h.node.Kind != "linux" || h.node.RootNamespace {
-			continue
-		}
-		var routes []lab.Exec
-		for _, r := range spec.Routes {
-			argv := []string{"ip", "route", "replace", r.Value, "via", gateway.Addr().String(), "dev", h.Interface}
-			routes = append(routes, command(argv))
-		}
-		h.node.Exec = slices.Concat(routes, h.node.Exec)
+		h.route(spec.Routes, gateway.Addr())
 	}
+}
+
+// route adds routes by a gateway to a Linux host.
+func (h hostEnd) route(prefixes []topology.Str, gateway netip.Addr) {
+	if h.node.Kind != "linux" || h.node.RootNamespace {
+		return
+	}
+	var routes []lab.Exec
+	for _, p := range prefixes {
+		routes = append(routes, command([]string{"ip", "route", "replace", p.Value, "via", gateway.String(), "dev", h.Interface}))
+	}
+	h.node.Exec = slices.Concat(routes, h.node.Exec)
 }

@@ -21,6 +21,8 @@ const (
 	poolVTEP     = "fabric/vtep"
 	poolASN      = "fabric/asn"
 	poolLink     = "fabric/link"
+	poolAccess   = "fabric/access"
+	poolCustomer = "fabric/customer"
 	poolHost     = "fabric/host/" // and the name of the service
 )
 
@@ -49,16 +51,20 @@ func (f *Fabric) Apply(l *lab.Lab, ledger *alloc.Ledger, diags *diag.List) {
 	f.plan = &Plan{Underlay: f.file.Underlay.Protocol.Value, lab: l}
 	if f.file.Overlay != nil {
 		f.plan.Overlay = f.file.Overlay.Protocol.Value
+		f.plan.unicast = f.file.Customers != nil
+		f.plan.evpn = f.file.VTEPs != nil || !f.plan.unicast
 	}
 	if !s.members() {
 		return
 	}
 	s.vteps()
 	s.reflectors()
+	s.customers()
 	s.asns()
 	s.links()
 	s.peers()
 	s.services()
+	s.access()
 	s.checkPreferred()
 	s.checkFeatures()
 	if !diags.HasErrors() {
@@ -179,13 +185,46 @@ func (s *stage) reflectors() {
 	}
 }
 
+// customers finds the members outside the underlay.
+func (s *stage) customers() {
+	c := s.file.Customers
+	if c == nil {
+		return
+	}
+	for _, n := range s.selected(c.Match.Select(s.lab.Nodes, s.diags), c.Match.Pos, "customers") {
+		if n.Role != RoleRouter {
+			s.diags.Errorf(CodeInvalid, c.Match.Pos, "select other nodes", "node %q is a customer and a %s", n.Name, n.Role)
+		}
+		n.Role = RoleCustomer
+	}
+}
+
+// speaks reports whether the node takes part in an overlay of ibgp. With customers, all members
+// of the underlay do: a packet to a customer has the customer's address on its whole way.
+func (s *stage) speaks(n *Node) bool {
+	return s.plan.Overlay == IBGP && n.Role != RoleCustomer && (n.Role != RoleRouter || s.plan.unicast)
+}
+
 // asns gives the nodes their AS numbers.
 func (s *stage) asns() {
-	if o := s.file.Overlay; o != nil && o.Protocol.Value == IBGP {
+	for _, n := range s.plan.Nodes {
+		if s.speaks(n) {
+			n.ASN = uint32(s.file.Overlay.ASN.Value)
+		}
+	}
+	if c := s.file.Customers; c != nil {
+		var claims []alloc.Claim[uint32]
+		preferred := map[string]uint32{}
 		for _, n := range s.plan.Nodes {
-			if n.Role != RoleRouter {
-				n.ASN = uint32(o.ASN.Value)
+			if p := s.file.Prefer[n.Name].ASN; p.Set {
+				preferred[n.Name] = uint32(p.Value)
 			}
+			if n.Role == RoleCustomer {
+				claims = append(claims, claim(n.Name, c.Match.Pos, preferred, s.file.Prefer[n.Name].ASN.Pos))
+			}
+		}
+		for owner, asn := range alloc.Take(s.ledger, poolCustomer, s.numbers[c.ASNs.Value], claims, alloc.NumberForm, s.diags) {
+			s.nodes[owner].ASN = asn
 		}
 	}
 	u := s.file.Underlay
@@ -236,6 +275,8 @@ func (s *stage) checkPreferred() {
 			s.diags.Errorf(CodeUnknownNode, p.Pos, "correct the name, or remove the entry", "prefer names node %q, which is no member of the fabric", name)
 		case p.VTEP.Value != "" && !n.IsVTEP():
 			s.diags.Errorf(CodeUnknownNode, p.VTEP.Pos, "select it in vteps, or remove the entry", "node %q is no VTEP", name)
+		case p.ASN.Set && s.plan.Underlay != EBGP && n.Role != RoleCustomer:
+			s.diags.Errorf(CodeUnknownNode, p.ASN.Pos, "select it in customers, or remove the entry", "node %q is no customer, so it has no AS number of its own", name)
 		}
 	}
 }
@@ -259,8 +300,14 @@ func (s *stage) checkFeatures() {
 		switch {
 		case s.plan.Overlay == EBGP:
 			need(FeatureEVPN, f.Overlay.Protocol.Pos)
-		case s.plan.Overlay == IBGP && n.Role != RoleRouter:
+		case s.speaks(n):
 			need(FeatureIBGP, f.Overlay.Protocol.Pos)
+		}
+		if f.Customers != nil {
+			need(FeatureCustomers, f.Customers.Match.Pos)
+		}
+		if len(n.Access) > 0 {
+			need(FeatureAccess, f.Access.Hosts.Pos)
 		}
 		if n.IsReflector() {
 			need(FeatureReflector, f.Overlay.Reflectors.Pos)
@@ -274,8 +321,8 @@ func (s *stage) checkFeatures() {
 	}
 }
 
-// peers makes the sessions of an overlay of ibgp: each VTEP with each reflector, and the
-// reflectors with each other; without reflectors, the VTEPs with each other.
+// peers makes the sessions of an overlay of ibgp: each node with each reflector, and the
+// reflectors with each other; without reflectors, all nodes with each other.
 func (s *stage) peers() {
 	if s.plan.Overlay != IBGP {
 		return
@@ -284,10 +331,10 @@ func (s *stage) peers() {
 	for _, n := range s.plan.Nodes {
 		for _, other := range s.plan.Nodes {
 			switch {
-			case n == other || n.Role == RoleRouter || other.Role == RoleRouter:
-			case reflected && n.Role == RoleVTEP && other.Role == RoleVTEP:
+			case n == other || !s.speaks(n) || !s.speaks(other):
+			case reflected && !n.IsReflector() && !other.IsReflector():
 			default:
-				n.Peers = append(n.Peers, Peer{Name: other.Name, Address: other.RouterID, Client: n.Role == RoleReflector && other.Role == RoleVTEP})
+				n.Peers = append(n.Peers, Peer{Name: other.Name, Address: other.RouterID, Client: n.IsReflector() && !other.IsReflector()})
 			}
 		}
 	}

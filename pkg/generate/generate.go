@@ -1,11 +1,12 @@
-// Package generate writes topologies that are networks already: names, links, addresses,
-// startup-configs and checks of a fabric, a ring, a mesh or a hub with spokes.
+// Package generate writes topologies that are networks already: names, links and addresses of
+// hosts, a fabric file that configures the routers, and checks, for a fabric, a ring, a mesh, a
+// hub with spokes or the core of a provider.
 package generate
 
 import (
 	"errors"
 	"fmt"
-	"net/netip"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,24 +22,30 @@ const (
 	Mesh = "mesh"
 	// Hub links every node to the first one.
 	Hub = "hub"
+	// ISP is a ring of core routers (P), provider edges (PE) with links to two of them, and
+	// customers' routers (CE).
+	ISP = "isp"
 )
 
 // Shapes are all shapes.
-var Shapes = []string{Clos, Ring, Mesh, Hub}
+var Shapes = []string{Clos, Ring, Mesh, Hub, ISP}
 
-// Limits of a network. A tier is numbered within a block of addresses, and the hosts of a
-// router within a /24.
+// Limits of a network: the hosts of a router are numbered within a /23.
 const (
-	maxNodes = 10_000
-	maxTier  = 8_000
-	maxHosts = 200
+	maxNodes     = 10_000
+	maxTier      = 8_000
+	maxHosts     = 200
+	maxEdges     = 1_000
+	maxCustomers = 16
 )
 
-// KindFRR is the only kind for which startup-configs are written.
+// KindFRR is the default kind of routers.
 const KindFRR = "frr"
 
 const (
-	kindHost = "linux"
+	kindHost      = "linux"
+	groupHost     = "host"
+	groupCustomer = "ce"
 	// The images of kinds that can be had by anybody.
 	imageFRR  = "quay.io/frrouting/frr:10.2.1"
 	imageHost = "ghcr.io/srl-labs/network-multitool:latest"
@@ -60,10 +67,15 @@ type Options struct {
 	// Name is the lab's, which files are called by too.
 	Name  string
 	Shape string
-	// Tiers of Clos, those with hosts first; the other shapes have one.
+	// Tiers of Clos, those with hosts first; edges and core of ISP; the other shapes have one.
 	Tiers []Tier
-	// Hosts is the number of hosts of each router of the first tier (of each spoke, for Hub).
+	// Hosts is the number of hosts of each router of the first tier (of each spoke, for Hub; of
+	// each customer, for ISP with customers).
 	Hosts int
+	// Customers is the number of customers of each edge of ISP.
+	Customers int
+	// Underlay is ebgp, isis or ospf, "" for the first of them that the kinds have.
+	Underlay string
 	// Images by kind. Kinds with public images need none.
 	Images map[string]string
 }
@@ -88,18 +100,27 @@ func (o Options) check() error {
 		wrong("the shape %q: use one of %s", o.Shape, strings.Join(Shapes, ", "))
 	}
 	least := map[string]int{Ring: 3, Mesh: 2, Hub: 2}[o.Shape]
+	most := maxTier
+	if o.Shape == ISP {
+		most = maxEdges
+	}
 	total := 0
 	for i, t := range o.Tiers {
-		if t.Count < max(least, 1) || t.Count > maxTier {
-			wrong("%d nodes in tier %d: use %d to %d", t.Count, i+1, max(least, 1), maxTier)
+		if t.Count < max(least, 1) || t.Count > most {
+			wrong("%d nodes in tier %d: use %d to %d", t.Count, i+1, max(least, 1), most)
 		}
 		if t.Kind == "" {
 			wrong("tier %d has no kind", i+1)
 		}
 		total += t.Count
 	}
-	if len(o.Tiers) == 0 || o.Shape != Clos && len(o.Tiers) != 1 {
-		wrong("%d tiers: a %s has %s", len(o.Tiers), o.Shape, map[bool]string{true: "one or more", false: "one"}[o.Shape == Clos])
+	switch tiers := len(o.Tiers); {
+	case o.Shape == Clos && tiers == 0:
+		wrong("0 tiers: a clos has one or more")
+	case o.Shape == ISP && tiers != 2:
+		wrong("%d tiers: an isp has two", tiers)
+	case o.Shape != Clos && o.Shape != ISP && tiers != 1:
+		wrong("%d tiers: a %s has one", tiers, o.Shape)
 	}
 	if len(o.Tiers) > maxTiers {
 		wrong("%d tiers: use up to %d", len(o.Tiers), maxTiers)
@@ -107,78 +128,63 @@ func (o Options) check() error {
 	if o.Hosts < 0 || o.Hosts > maxHosts {
 		wrong("%d hosts for each router: use 0 to %d", o.Hosts, maxHosts)
 	}
+	if o.Customers < 0 || o.Customers > maxCustomers {
+		wrong("%d customers for each edge: use 0 to %d", o.Customers, maxCustomers)
+	}
 	if len(o.Tiers) > 0 {
-		total += o.Hosts * o.Tiers[0].Count
+		routers := o.Tiers[0].Count // with hosts
+		if o.Shape == ISP && o.Customers > 0 {
+			routers *= o.Customers
+			total += routers
+		}
+		total += o.Hosts * routers
 	}
 	if total > maxNodes {
 		wrong("the network has %d nodes: use at most %d", total, maxNodes)
 	}
+	if known := o.protocols(); o.Underlay != "" && !slices.Contains(known, o.Underlay) {
+		if len(known) == 0 {
+			wrong("the underlay %q: c9s has no configuration of these kinds for the shape %s", o.Underlay, o.Shape)
+		} else {
+			wrong("the underlay %q: for the kinds of this network, use one of %s", o.Underlay, strings.Join(known, ", "))
+		}
+	}
 	return errors.Join(errs...)
 }
 
-// node is a router or a host.
-type node struct {
-	name, kind, typ string
-	group           string
-	asn             uint32
-	loopback        netip.Addr   // of a router
-	lan             netip.Prefix // with the node's address: the router is the gateway of its hosts
-	ports           []port       // in the order of their interfaces
-}
-
-// port is an interface of a node with a link.
-type port struct {
-	peer *node
-	far  int // index of the peer's port
-}
-
-// network is a network with all its numbers.
-type network struct {
-	options Options
-	nodes   []*node
-	links   [][2]end
-	hosts   []*node
-}
-
-type end struct {
-	node *node
-	port int
-}
-
-func (n *network) link(a, b *node) {
-	at, bt := len(a.ports), len(b.ports)
-	a.ports, b.ports = append(a.ports, port{b, bt}), append(b.ports, port{a, at})
-	n.links = append(n.links, [2]end{{a, at}, {b, bt}})
-}
-
-// Files returns the files of a network: its topology, startup-configs and checks.
+// Files returns the files of a network: its topology, and if its kinds can be configured, a
+// fabric file and checks.
 func Files(o Options) ([]File, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	n := build(o)
-	files := []File{{o.Name + ".clab.yml", n.topology(true)}}
-	if n.configured() {
-		for _, x := range n.nodes {
-			if x.kind == KindFRR {
-				files = append(files, File{configPath(x), frrConfig(x)})
-			}
-		}
-		files = append(files, File{o.Name + ".test.yaml", n.checks()})
+	n.underlay = o.Underlay
+	if known := o.protocols(); n.underlay == "" && len(known) > 0 {
+		n.underlay = known[0]
+	}
+	files := []File{{o.Name + ".clab.yml", n.topology()}}
+	if n.underlay != "" {
+		files = append(files, File{"fabric.yaml", n.fabric()}, File{o.Name + ".test.yaml", n.checks()})
 	}
 	return files, nil
 }
 
-// Topology returns the topology alone, which names no other file.
+// Topology returns the topology alone, which refers to no other file.
 func Topology(o Options) ([]byte, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	return build(o).topology(false), nil
+	return build(o).topology(), nil
 }
 
-// configured reports whether every router has a startup-config, so that the network works
-// as it is.
-func (n *network) configured() bool {
-	return !slices.ContainsFunc(n.options.Tiers, func(t Tier) bool { return t.Kind != KindFRR })
+// Placeholders are the kinds whose images the user has to fill in.
+func Placeholders(o Options) []string {
+	kinds := map[string]bool{}
+	for _, t := range o.Tiers {
+		if o.image(t.Kind) == "" {
+			kinds[t.Kind] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(kinds))
 }

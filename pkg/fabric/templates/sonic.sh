@@ -13,6 +13,10 @@ config interface ip add Loopback0 {{.}}/32
 config interface ip add {{.Device}} {{.Address}}
 config interface startup {{.Device}}
 {{- end}}
+{{- range .Access}}
+config interface ip add {{.Device}} {{.Address}}
+config interface startup {{.Device}}
+{{- end}}
 vtysh <<'END'
 configure terminal
 router bgp {{.ASN}}
@@ -26,6 +30,9 @@ neighbor {{.PeerAddress}} description {{.Peer}}:{{.PeerInterface}}
 address-family ipv4 unicast
 {{- range .Loopbacks}}
 network {{.}}/32
+{{- end}}
+{{- range .Access}}
+network {{.Network}}
 {{- end}}
 exit-address-family
 end

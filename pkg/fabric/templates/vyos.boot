@@ -16,6 +16,12 @@ interfaces {
 {{- end}}
     }
 {{- end}}
+{{- range .Access}}
+    ethernet {{.Device}} {
+        description "{{.Peer}}"
+        address "{{.Address}}"
+    }
+{{- end}}
     loopback lo {
 {{- range .Loopbacks}}
         address "{{.}}/32"
@@ -38,6 +44,10 @@ protocols {
             ipv4-unicast {
 {{- range .Loopbacks}}
                 network {{.}}/32 {
+                }
+{{- end}}
+{{- range .Access}}
+                network {{.Network}} {
                 }
 {{- end}}
             }
@@ -70,6 +80,13 @@ protocols {
             network "point-to-point"
         }
 {{- end}}
+{{- range .Access}}
+        interface {{.Device}} {
+            area "0"
+            passive {
+            }
+        }
+{{- end}}
     }
 {{- else if eq .Underlay "isis"}}
     isis {
@@ -84,6 +101,11 @@ protocols {
             network {
                 point-to-point
             }
+        }
+{{- end}}
+{{- range .Access}}
+        interface {{.Device}} {
+            passive
         }
 {{- end}}
     }
