@@ -13,6 +13,8 @@ type Maker struct {
 	Enums map[string][]string
 	// Types are the schemas of types that are not written as their Go kind.
 	Types map[reflect.Type]map[string]any
+	// Forms are the schemas of the other forms in which types may be written.
+	Forms map[reflect.Type][]map[string]any
 
 	defs map[string]any
 }
@@ -32,10 +34,19 @@ func (m *Maker) File(t reflect.Type, title, apiVersion, kind string) ([]byte, er
 	return append(out, '\n'), err
 }
 
+// of returns the schema of a type in all its forms.
 func (m *Maker) of(t reflect.Type) map[string]any {
 	if schema, ok := m.Types[t]; ok {
 		return schema
 	}
+	schema := m.own(t)
+	if forms := m.Forms[t]; len(forms) > 0 {
+		return map[string]any{"anyOf": append([]map[string]any{schema}, forms...)}
+	}
+	return schema
+}
+
+func (m *Maker) own(t reflect.Type) map[string]any {
 	switch t.Kind() {
 	case reflect.Pointer:
 		return m.of(t.Elem())

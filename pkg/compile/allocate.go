@@ -17,6 +17,8 @@ const (
 	poolWire  = "wire"
 	poolMAC   = "mac"
 	poolPort  = "port"
+	// poolSegment begins the names of pools of segments.
+	poolSegment = "segment/"
 )
 
 // allocate allocates management addresses, node indexes, wire ids and MAC addresses from
@@ -36,6 +38,7 @@ func (c *compiler) allocate() {
 	}
 	c.allocateIndexes()
 	c.allocateMgmt()
+	c.allocateSegments()
 	c.allocateWires()
 	c.allocateMACs()
 	c.checkAdopted()

@@ -52,6 +52,15 @@ var (
 	CodeMgmtGrown = declare("mgmt-subnet-grown", "the lab is larger than the default management subnet",
 		"172.20.20.0/24 has room for 253 nodes. The lab has more, and the file sets no subnet.",
 		"None needed. To choose another subnet, set mgmt.ipv4-subnet.")
+	CodeSegmentName = declare("segment-name", "a segment has the name of a node",
+		"A segment becomes a bridge node of the lab, and two nodes cannot have one name.",
+		"Rename the segment in c9s.yaml, or the node.")
+	CodeSegmentSubnet = declare("segment-subnet", "the subnet of a segment overlaps the management network",
+		"Members would have the same subnet on two interfaces.",
+		"Choose another subnet for the segment, or for mgmt.")
+	CodeSegmentGateway = declare("segment-gateway", "the gateway of a segment cannot have an address",
+		"The gateway is a bridge or the host, which have no interfaces of their own.",
+		"Name a node with a container as the gateway, or reserve an address only.")
 	CodeSaved = declare("saved-configurations", "nodes have configurations that c9s save wrote",
 		"The folder configs next to the topology has files of nodes. They are used only with --saved.",
 		"None needed. Use --saved to start the nodes with them, or delete the files.")

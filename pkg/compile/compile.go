@@ -23,6 +23,8 @@ type Policy interface {
 	// Apply fills node.Policy and Link.Impairment of a lab that is otherwise
 	// complete.
 	Apply(l *lab.Lab, diags *diag.List)
+	// Segments are the networks that the policy declares.
+	Segments() []lab.Segment
 }
 
 // Fabric configures the routers of a lab; pkg/fabric implements it.
@@ -119,6 +121,8 @@ type compiler struct {
 	saved  []string
 	keys   keyWarned
 	ledger alloc.Ledger
+	// segments are the networks of the policy, with their bridges.
+	segments []*segment
 	// hostPorts are the places of ports with a host side.
 	hostPorts []diag.Pos
 }
@@ -156,6 +160,7 @@ func (c *compiler) run() {
 	c.compileCA()
 	c.checkVocabulary()
 	c.resolveNodes()
+	c.bridgeSegments()
 	c.nameNodes()
 	c.checkKeyBlocks()
 	for n := range c.eachNode() {

@@ -627,6 +627,8 @@ func TestUnusableManagementSubnets(t *testing.T) {
 // sharing is a policy that puts the nodes with these names behind the shared load balancer.
 type sharing []string
 
+func (s sharing) Segments() []lab.Segment { return nil }
+
 func (s sharing) Apply(l *lab.Lab, _ *diag.List) {
 	for _, n := range l.Nodes {
 		if slices.Contains(s, n.Name) {

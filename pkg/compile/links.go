@@ -16,19 +16,26 @@ import (
 // vxlanPort is containerlab's default UDP port for VXLAN links.
 const vxlanPort = 14789
 
-// compileLinks resolves the links in the order of the file.
+// compileLinks resolves the links in the order of the file, and then those of the segments.
 func (c *compiler) compileLinks() {
 	for i := range c.f.Topology.Links.Items {
-		l := &c.f.Topology.Links.Items[i]
-		if out, ok := c.compileLink(l); ok {
-			index := len(c.lab.Links)
-			for _, e := range out.Endpoints {
-				e.Link = index
-			}
-			c.lab.Links = append(c.lab.Links, out)
-		}
+		c.addLink(&c.f.Topology.Links.Items[i])
 	}
+	c.joinSegments()
 	c.checkEndpoints()
+}
+
+// addLink compiles a link. It returns nil for a link with an error.
+func (c *compiler) addLink(l *topology.Link) *lab.Link {
+	out, ok := c.compileLink(l)
+	if !ok {
+		return nil
+	}
+	for _, e := range out.Endpoints {
+		e.Link = len(c.lab.Links)
+	}
+	c.lab.Links = append(c.lab.Links, out)
+	return out
 }
 
 func (c *compiler) compileLink(l *topology.Link) (*lab.Link, bool) {

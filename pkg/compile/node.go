@@ -33,13 +33,18 @@ func (c *compiler) resolveNodes() {
 }
 
 func (c *compiler) resolveNode(def topology.Def) {
+	c.addNode(def, resolveNode(c.f.Topology, def))
+}
+
+// addNode adds a node with the definitions that apply to it.
+func (c *compiler) addNode(def topology.Def, res resolved) {
 	t := c.f.Topology
 	defer c.diags.ForNode(def.Name)()
 	if !isBridgeName(def.Name) {
 		c.diags.Errorf(CodeBadName, def.Pos, useLetters, "%q is not a valid node name", def.Name)
 		return
 	}
-	n := &node{Node: &lab.Node{Name: def.Name, Pos: def.Pos}, res: resolveNode(t, def)}
+	n := &node{Node: &lab.Node{Name: def.Name, Pos: def.Pos}, res: res}
 	c.nodes[def.Name] = n
 	c.order = append(c.order, n)
 	c.resolveKind(n)

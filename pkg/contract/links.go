@@ -100,6 +100,8 @@ type Interface struct {
 	IPv6  netip.Prefix `json:"ipv6,omitzero"`
 	// Bridge is the master, for a port of a bridge node.
 	Bridge string `json:"bridge,omitempty"`
+	// Isolated keeps a port from the other isolated ports of its bridge.
+	Isolated bool `json:"isolated,omitempty"`
 	// Exactly one of the following is set; a dummy has Dummy.
 	Wire    *Wire    `json:"wire,omitempty"`
 	Local   *Local   `json:"local,omitempty"`

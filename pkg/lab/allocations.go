@@ -14,7 +14,7 @@ const AllocationsVersion = "c9s.dev/allocations/v1"
 // them back, so that an edit never changes another owner's values.
 type Allocations struct {
 	Version string `json:"version"`
-	// Pools maps a pool ("mgmt-ipv4", "mgmt-ipv6", "index", "wire", "mac", "port") to
+	// Pools maps a pool ("mgmt-ipv4", "mgmt-ipv6", "index", "wire", "mac", "port", "segment/NAME") to
 	// owner -> value in text form.
 	Pools map[string]map[string]string `json:"pools"`
 	// Released holds retained values whose owner no longer exists.

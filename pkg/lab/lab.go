@@ -234,6 +234,9 @@ type Node struct {
 	// int, bool, []string, NamedFile, []NamedFile or []map[string]any.
 	Keys map[string]any `json:"keys,omitempty"`
 
+	// GroupForwardMask is that of the bridge of a segment, nil for the default.
+	GroupForwardMask *uint16 `json:"groupForwardMask,omitempty"`
+
 	// Endpoints are the node's link ends, in the order in which the interfaces
 	// are made. For a node with NetworkContainer they are still its own.
 	Endpoints []*Endpoint `json:"endpoints,omitempty"`

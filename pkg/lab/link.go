@@ -72,6 +72,8 @@ type Endpoint struct {
 	Pos  diag.Pos       `json:"pos"`
 	// Bridge reports whether the node is a bridge: the interface is a port of it.
 	Bridge bool `json:"bridge,omitempty"`
+	// Isolated keeps a port of a bridge from the other isolated ones.
+	Isolated bool `json:"isolated,omitempty"`
 	// Link is the index in Lab.Links.
 	Link int `json:"link"`
 }

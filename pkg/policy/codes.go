@@ -10,9 +10,9 @@ var (
 	CodeExpression = declare("policy-expression", "a CEL expression of the policy file fails",
 		"The expression does not compile, or fails for a node.",
 		"Correct the expression; has(...) tests whether a field is set.")
-	CodeUnused = declare("policy-unused", "a profile matches no node",
-		"The match of the profile is misspelt, or the nodes are gone.",
-		"Correct the match, or remove the profile.")
+	CodeUnused = declare("policy-unused", "an entry of the policy file matches no node",
+		"The match of the profile, segment or rule is misspelt, or the nodes are gone.",
+		"Correct the match, or remove the entry.")
 )
 
 func declare(code diag.Code, text, cause, remedy string) diag.Code {

@@ -67,7 +67,7 @@ func (r *reader) load(data []byte) *Policy {
 }
 
 func (r *reader) tree(root *yaml.Node) *Policy {
-	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "placement", "saved", "shared-claim", "wires", "profiles")
+	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "placement", "saved", "shared-claim", "wires", "segments", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
@@ -102,6 +102,9 @@ func (r *reader) tree(root *yaml.Node) *Policy {
 	}
 	if n := top["shared-claim"]; n != nil && r.decode(n, "shared-claim", &p.sharedClaim) && len(validation.IsDNS1123Subdomain(p.sharedClaim)) > 0 {
 		r.errorf(n, "write the name of a PersistentVolumeClaim", "shared-claim %q is not a name of Kubernetes", p.sharedClaim)
+	}
+	if n := top["segments"]; n != nil {
+		p.segments = r.segments(n)
 	}
 	r.encrypt, r.noLocal = p.wires.Encrypt, p.wires.Local != nil && !*p.wires.Local
 	profiles := map[string]int{}

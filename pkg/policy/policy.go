@@ -35,9 +35,10 @@ const (
 	placementPack   = "pack"
 )
 
-// Policy is a compiled policy file: its profiles by priority, then name.
+// Policy is a compiled policy file: its profiles by priority, then name, and its networks.
 type Policy struct {
 	profiles    []*profile
+	segments    []lab.Segment
 	wires       Wires
 	image       string
 	sharedClaim string
@@ -95,9 +96,11 @@ type File struct {
 	SharedClaim string `json:"shared-claim,omitempty"`
 	// Placement is "spread" (the default) for Pods on as many workers as there are, or "pack"
 	// for few workers, where wires stay within a worker.
-	Placement string    `json:"placement,omitempty"`
-	Wires     *Wires    `json:"wires,omitempty"`
-	Profiles  []Profile `json:"profiles"`
+	Placement string `json:"placement,omitempty"`
+	Wires     *Wires `json:"wires,omitempty"`
+	// Segments are networks that nodes join by what they are.
+	Segments []Segment `json:"segments,omitempty"`
+	Profiles []Profile `json:"profiles"`
 }
 
 // Wires is what all wires of the lab have in common.

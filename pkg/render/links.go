@@ -23,10 +23,6 @@ const mgmtInterface = "eth0"
 // defaultMgmtMTU is Docker's, in bytes.
 const defaultMgmtMTU = 1500
 
-// forwardLLDP lets 01:80:c2:00:00:0e pass a bridge, as containerlab has it on the
-// bridge of its management network.
-const forwardLLDP = 1 << 0xe
-
 // maxInterfaceName is Linux' IFNAMSIZ without the final zero.
 const maxInterfaceName = 15
 
@@ -69,7 +65,7 @@ func (b *linksBuilder) document() *contract.Links {
 	for _, m := range b.pod.members {
 		if m.node.RootNamespace {
 			b.checkBridge(m.node, bridges)
-			doc.Bridges = append(doc.Bridges, contract.Bridge{Name: bridgeInterface(m.node.Name), GroupForwardMask: forwardLLDP})
+			doc.Bridges = append(doc.Bridges, contract.Bridge{Name: bridgeInterface(m.node.Name), GroupForwardMask: forwardMask(m.node)})
 		}
 		for _, ep := range orderedEndpoints(m) {
 			b.checkInterface(ep, used, doc)
@@ -123,6 +119,15 @@ func (b *linksBuilder) checkBridge(n *lab.Node, bridges map[string]*lab.Node) {
 			"nodes %q and %q would both become the bridge %s in one network namespace (the other one is at %s)", other.Name, n.Name, name, other.Pos)
 	}
 	bridges[name] = n
+}
+
+// forwardMask is the group forward mask of a bridge node. By default it lets LLDP pass, as
+// containerlab has it on the bridge of its management network.
+func forwardMask(n *lab.Node) uint16 {
+	if n.GroupForwardMask != nil {
+		return *n.GroupForwardMask
+	}
+	return lab.ForwardBits["lldp"]
 }
 
 // bridgeInterface is the name of a bridge node's bridge, legal for Linux. As in
@@ -189,7 +194,7 @@ func (b *linksBuilder) iface(m member, ep *lab.Endpoint) contract.Interface {
 		}
 	}
 	if ep.Bridge || m.node.RootNamespace {
-		out.Bridge = bridgeInterface(m.node.Name)
+		out.Bridge, out.Isolated = bridgeInterface(m.node.Name), ep.Isolated
 	}
 	b.farEnd(&out, link, ep)
 	return out

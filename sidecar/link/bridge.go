@@ -88,9 +88,12 @@ func (r *round) bridge(b *contract.Bridge) error {
 		if err := r.own.nl.LinkModify(change); err != nil {
 			return fmt.Errorf("group_fwd_mask of bridge %s: %w", name, err)
 		}
+	}
+	if had, known := r.masks[name]; !known || had != b.GroupForwardMask {
 		if err := r.portMasks(b, br.Index); err != nil {
 			return err
 		}
+		r.masks[name] = b.GroupForwardMask
 	}
 	if err := noAddresses(name); err != nil {
 		return err
@@ -127,8 +130,11 @@ func (r *round) enslave(l netlink.Link, i *contract.Interface) error {
 		}
 		l.Attrs().MasterIndex = br.Attrs().Index
 	}
-	if err := r.own.nl.LinkSetBRSlaveGroupFwdMask(l, r.masks[i.Bridge]&^portMaskRefused); err != nil {
+	if err := r.own.nl.LinkSetBRSlaveGroupFwdMask(l, r.wantMasks[i.Bridge]&^portMaskRefused); err != nil {
 		return fmt.Errorf("group_fwd_mask of port %s: %w", i.Name, err)
+	}
+	if err := r.own.nl.LinkSetIsolated(l, i.Isolated); err != nil {
+		return fmt.Errorf("isolation of port %s: %w", i.Name, err)
 	}
 	return noAddresses(l.Attrs().Name)
 }

@@ -61,6 +61,8 @@ type Set struct {
 	own    nets
 	dev    nets
 	memory *memory
+	// masks are the group forward masks that the ports of each bridge have.
+	masks  map[string]uint16
 	remote map[string]remoteAddr
 }
 
@@ -77,7 +79,7 @@ func NewSet(nl *netlink.Handle, own *nspace.Namespace, device *netlink.Handle, o
 	here := func(f func() error) error { return f() }
 	return &Set{
 		opts: opts, own: nets{nl, here, own.FD()}, dev: nets{device, opts.Device.Do, opts.Device.FD()},
-		memory: loadMemory(opts.StateFile), remote: map[string]remoteAddr{},
+		memory: loadMemory(opts.StateFile), masks: map[string]uint16{}, remote: map[string]remoteAddr{},
 	}
 }
 
@@ -119,13 +121,13 @@ func (s *Set) Apply(ctx context.Context, want []contract.Interface, bridges []co
 	if err != nil {
 		return nil, err
 	}
-	r := &round{Set: s, ctx: ctx, own: own, dev: dev, masks: map[string]uint16{}, errs: map[Key]error{}, want: map[string]*contract.Interface{}}
+	r := &round{Set: s, ctx: ctx, own: own, dev: dev, wantMasks: map[string]uint16{}, errs: map[Key]error{}, want: map[string]*contract.Interface{}}
 	defer r.close()
 	for i := range want {
 		r.want[KeyOf(&want[i]).String()] = &want[i]
 	}
 	for _, b := range bridges {
-		r.masks[b.Name] = b.GroupForwardMask
+		r.wantMasks[b.Name] = b.GroupForwardMask
 	}
 	r.removeUnwanted()
 	r.bridges(bridges)
@@ -146,8 +148,9 @@ type round struct {
 	// own and dev are the sidecar's namespace and the device's.
 	own, dev *place
 	want     map[string]*contract.Interface
-	masks    map[string]uint16
 	errs     map[Key]error
+	// wantMasks are the group forward masks by bridge.
+	wantMasks map[string]uint16
 	// host is the worker's namespace, opened on demand.
 	host *hostNS
 }
