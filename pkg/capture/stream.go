@@ -123,42 +123,40 @@ const (
 
 // Encoder writes the stream. It keeps the first error.
 type Encoder struct {
-	w   *bufio.Writer
-	err error
+	w    *bufio.Writer
+	head [recordHeader + frameHeader]byte
+	err  error
 }
 
 // NewEncoder returns an encoder.
 func NewEncoder(w io.Writer) *Encoder { return &Encoder{w: bufio.NewWriterSize(w, 128<<10)} }
 
-func (e *Encoder) record(kind byte, parts ...[]byte) {
-	if e.err != nil {
-		return
+func (e *Encoder) write(data []byte) {
+	if e.err == nil {
+		_, e.err = e.w.Write(data)
 	}
-	var head [recordHeader]byte
-	head[0] = kind
-	n := 0
-	for _, p := range parts {
-		n += len(p)
-	}
-	binary.BigEndian.PutUint32(head[1:], uint32(n))
-	_, e.err = e.w.Write(head[:])
-	for _, p := range parts {
-		if e.err == nil {
-			_, e.err = e.w.Write(p)
-		}
-	}
+}
+
+func (e *Encoder) record(kind byte, data []byte) {
+	e.head[0] = kind
+	binary.BigEndian.PutUint32(e.head[1:], uint32(len(data)))
+	e.write(e.head[:recordHeader])
+	e.write(data)
 }
 
 // Frame writes a frame.
 func (e *Encoder) Frame(f *Frame) {
-	var h [frameHeader]byte
+	e.head[0] = kindFrame
+	binary.BigEndian.PutUint32(e.head[1:], uint32(frameHeader+len(f.Data)))
+	h := e.head[recordHeader:]
 	binary.BigEndian.PutUint16(h[0:], uint16(f.Interface))
-	h[2] = byte(f.Direction)
+	h[2], h[3] = byte(f.Direction), 0
 	binary.BigEndian.PutUint16(h[4:], uint16(f.Segment))
 	binary.BigEndian.PutUint16(h[6:], uint16(f.Segments))
 	binary.BigEndian.PutUint32(h[8:], uint32(f.Length))
 	binary.BigEndian.PutUint64(h[12:], uint64(f.Time))
-	e.record(kindFrame, h[:], f.Data)
+	e.write(e.head[:])
+	e.write(f.Data)
 }
 
 // Tick says that all frames before a time have been written.
@@ -194,11 +192,13 @@ type Record struct {
 type Decoder struct {
 	r          *bufio.Reader
 	interfaces int
+	// room is what is left of the memory of the last records: many small ones share a piece.
+	room []byte
 }
 
 // NewDecoder returns a decoder for the stream of a number of interfaces.
 func NewDecoder(r io.Reader, interfaces int) *Decoder {
-	return &Decoder{bufio.NewReaderSize(r, 128<<10), interfaces}
+	return &Decoder{r: bufio.NewReaderSize(r, 128<<10), interfaces: interfaces}
 }
 
 var errStream = errors.New("the sidecar's stream is not one of a capture")
@@ -213,7 +213,7 @@ func (d *Decoder) Next() (Record, error) {
 	if n > max(maxJSON, frameHeader+maxFrame) {
 		return Record{}, errStream
 	}
-	data := make([]byte, n)
+	data := d.alloc(n)
 	if _, err := io.ReadFull(d.r, data); err != nil {
 		return Record{}, fmt.Errorf("%w: it ends early", errStream)
 	}
@@ -231,6 +231,20 @@ func (d *Decoder) Next() (Record, error) {
 		}
 	}
 	return Record{}, errStream
+}
+
+// alloc returns n bytes. What shares its memory with others is freed with the last of them.
+func (d *Decoder) alloc(n int) []byte {
+	const piece = 32 << 10
+	if n > piece/4 {
+		return make([]byte, n)
+	}
+	if n > len(d.room) {
+		d.room = make([]byte, piece)
+	}
+	data := d.room[:n:n]
+	d.room = d.room[n:]
+	return data
 }
 
 func (d *Decoder) frame(data []byte) (Record, error) {

@@ -56,6 +56,7 @@ type Session struct {
 	filter  []bpf.RawInstruction
 	out     *capture.Encoder
 	batch   *datapath.RxBatch
+	fds     []unix.PollFd
 	links   []*tapped
 	last    api.Status
 }
@@ -131,6 +132,13 @@ func (s *Session) read(in io.Reader) error {
 	return nil
 }
 
+// A capture takes at most one of share parts of the worker's processors, and rests at least so
+// long between two reads.
+const (
+	share     = 8
+	leastRest = 2 * time.Millisecond
+)
+
 // niceness is how much less than the wire a capture gets of a busy processor. Frames are dropped
 // then, and counted, rather than that the link slows down.
 const niceness = 15
@@ -139,6 +147,7 @@ func (s *Session) loop(ctx context.Context) error {
 	runtime.LockOSThread() // the thread ends with it
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceness)
 	var looked, ticked time.Time
+	busy := worked()
 	for {
 		now := time.Now()
 		if now.Sub(looked) >= refresh {
@@ -149,8 +158,10 @@ func (s *Session) loop(ctx context.Context) error {
 		ended := ctx.Err() != nil
 		if !ended {
 			s.wait()
+			rest(worked() - busy)
 		}
 		began := time.Now()
+		busy = worked()
 		s.drain()
 		if ended {
 			s.report(true)
@@ -168,13 +179,26 @@ func (s *Session) loop(ctx context.Context) error {
 
 // wait waits until a frame is there, for a short time.
 func (s *Session) wait() {
-	var fds []unix.PollFd
+	s.fds = s.fds[:0]
 	for _, l := range s.links {
 		for _, t := range l.taps {
-			fds = append(fds, unix.PollFd{Fd: int32(t.FD()), Events: unix.POLLIN})
+			s.fds = append(s.fds, unix.PollFd{Fd: int32(t.FD()), Events: unix.POLLIN})
 		}
 	}
-	_, _ = unix.Poll(fds, int(wait/time.Millisecond)) // then there is none
+	_, _ = unix.Poll(s.fds, int(wait/time.Millisecond)) // then there is none
+}
+
+// rest pauses after work that took so much of a processor: frames that come meanwhile are read
+// together, and the capture has no more than its share.
+func rest(worked time.Duration) {
+	time.Sleep(max(leastRest, worked*share/time.Duration(runtime.NumCPU())-worked))
+}
+
+// worked is how long the thread has been on a processor.
+func worked() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
+	return time.Duration(t.Nano())
 }
 
 // most is how many batches one tap may have before the others.

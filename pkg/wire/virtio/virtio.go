@@ -5,6 +5,9 @@ package virtio
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
+	"slices"
+	"sync"
 )
 
 // HeaderLen is struct virtio_net_hdr (linux/virtio_net.h), little-endian on
@@ -199,6 +202,9 @@ func finishChecksum(vnet Header, frame []byte) bool {
 	return true
 }
 
+// segments are buffers of Segment.
+var segments = sync.Pool{New: func() any { return new([]byte) }}
+
 // Segment calls emit with every frame that the given one stands for, with
 // finished checksums. What emit is given is valid until it returns.
 func Segment(vnet Header, frame []byte, emit func([]byte)) error {
@@ -213,7 +219,10 @@ func Segment(vnet Header, frame []byte, emit func([]byte)) error {
 	if err := s.Parse(vnet, frame, len(frame)); err != nil {
 		return err
 	}
-	out := make([]byte, len(s.Header)+s.size)
+	buffer := segments.Get().(*[]byte)
+	defer segments.Put(buffer)
+	out := slices.Grow((*buffer)[:0], len(s.Header)+s.size)[:len(s.Header)+s.size]
+	*buffer = out
 	for i := range s.Segments() {
 		v := s.Slice(out[:len(s.Header)], i, i+1)
 		lo, hi := s.Payload(i, i+1)
@@ -226,12 +235,23 @@ func Segment(vnet Header, frame []byte, emit func([]byte)) error {
 	return nil
 }
 
-// AddSum adds b's 16-bit words (RFC 1071), eight bytes at a time.
+// AddSum adds b's 16-bit words (RFC 1071) to a sum, in one's complement arithmetic of 64 bits:
+// its carries come round, which keeps the sum of the 16-bit words that Fold makes of it.
 func AddSum(sum uint64, b []byte) uint64 {
-	for ; len(b) >= 8; b = b[8:] {
-		v := binary.BigEndian.Uint64(b)
-		sum += v>>32 + v&0xffffffff
+	var carry uint64
+	for ; len(b) >= 32; b = b[32:] {
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b), carry)
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b[8:]), carry)
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b[16:]), carry)
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b[24:]), carry)
 	}
+	for ; len(b) >= 8; b = b[8:] {
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b), carry)
+	}
+	if sum += carry; sum < carry {
+		sum++
+	}
+	sum = sum>>32 + sum&0xffffffff // room for the rest
 	for ; len(b) >= 2; b = b[2:] {
 		sum += uint64(binary.BigEndian.Uint16(b))
 	}
