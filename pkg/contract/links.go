@@ -63,6 +63,10 @@ type Mgmt struct {
 	GatewayV6 netip.Addr   `json:"gatewayV6,omitzero"`
 	// ExternalAccess lets the device reach beyond the lab.
 	ExternalAccess bool `json:"externalAccess"`
+	// DenyTo are the Pods to which the device may open no connections on the management
+	// network, DenyFrom those from which it gets none.
+	DenyTo   []string `json:"denyTo,omitempty"`
+	DenyFrom []string `json:"denyFrom,omitempty"`
 }
 
 // ReadMgmt reads the management section of a links.json.

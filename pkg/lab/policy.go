@@ -33,6 +33,10 @@ type Policy struct {
 	Files []ClusterFile `json:"files,omitempty"`
 	// StrictExec makes a failing exec command fail the node.
 	StrictExec *bool `json:"strictExec,omitempty"`
+	// DenyTo are the Pods to which the node may open no connections on the management network,
+	// DenyFrom those from which it gets none. Both are sorted.
+	DenyTo   []string `json:"denyTo,omitempty"`
+	DenyFrom []string `json:"denyFrom,omitempty"`
 }
 
 // ClusterFile is a file or a folder of a node that a Secret or ConfigMap of the lab's

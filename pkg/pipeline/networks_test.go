@@ -57,6 +57,23 @@ const (
 	networkLab  = "name: t\ntopology:\n  defaults: {kind: linux, image: a}\n  nodes:\n    r1: {}\n    h1: {labels: {lan: a}}\n    h2: {labels: {lan: a}}\n"
 )
 
+// TestReachChangesLive: rules about who reaches whom change links.json of the nodes that they
+// name.
+func TestReachChangesLive(t *testing.T) {
+	for name, tt := range map[string]struct {
+		policy string
+		want   []string
+	}{
+		"management": {"management: [{from: {names: [h1]}, to: {names: [r1]}, allow: false}]\n", []string{"ConfigMap/c9s-topology", "ConfigMap/h1-links", "ConfigMap/r1-links"}},
+		"allowed":    {"management: [{allow: true}]\n", nil},
+	} {
+		got := edited(t, [2]string{networkLab, networkHead}, [2]string{networkLab, networkHead + tt.policy})
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // TestSegmentsChangeLive: an edit of a segment changes links.json of the bridge, and a new
 // member only adds to it; no Deployment of another node changes.
 func TestSegmentsChangeLive(t *testing.T) {

@@ -67,7 +67,7 @@ func (r *reader) load(data []byte) *Policy {
 }
 
 func (r *reader) tree(root *yaml.Node) *Policy {
-	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "placement", "saved", "shared-claim", "wires", "segments", "profiles")
+	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "placement", "saved", "shared-claim", "wires", "segments", "management", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
@@ -105,6 +105,9 @@ func (r *reader) tree(root *yaml.Node) *Policy {
 	}
 	if n := top["segments"]; n != nil {
 		p.segments = r.segments(n)
+	}
+	if n := top["management"]; n != nil {
+		p.management = r.management(n)
 	}
 	r.encrypt, r.noLocal = p.wires.Encrypt, p.wires.Local != nil && !*p.wires.Local
 	profiles := map[string]int{}

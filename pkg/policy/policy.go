@@ -39,6 +39,7 @@ const (
 type Policy struct {
 	profiles    []*profile
 	segments    []lab.Segment
+	management  []MgmtRule
 	wires       Wires
 	image       string
 	sharedClaim string
@@ -100,7 +101,10 @@ type File struct {
 	Wires     *Wires `json:"wires,omitempty"`
 	// Segments are networks that nodes join by what they are.
 	Segments []Segment `json:"segments,omitempty"`
-	Profiles []Profile `json:"profiles"`
+	// Management says which nodes may reach which others on the management network. The first
+	// rule that matches a pair counts; without one, the pair is allowed.
+	Management []MgmtRule `json:"management,omitempty"`
+	Profiles   []Profile  `json:"profiles"`
 }
 
 // Wires is what all wires of the lab have in common.
@@ -117,8 +121,8 @@ type Wires struct {
 func (p *Policy) Saved() bool { return p.saved }
 
 // Apply gives every node what the profiles that match it set, each field from the
-// first profile that has it, and sets the links' datapaths and impairments. A
-// profile that matches no node is a warning.
+// first profile that has it, and sets the links' datapaths and impairments. It then limits
+// who reaches whom. A profile that matches no node is a warning.
 func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
 	l.EncryptWires, l.Image, l.SuffixMgmtNames = p.wires.Encrypt, p.image, p.suffixed
 	l.SharedClaim, l.Pack = p.sharedClaim, p.packed
@@ -147,6 +151,7 @@ func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
 			}
 		}
 	}
+	p.limitReach(l, diags)
 	for _, prof := range p.profiles {
 		if prof.used == 0 {
 			diags.Warnf(CodeUnused, prof.pos, "check its match, or remove it", "profile %q matches no node", prof.name)

@@ -27,7 +27,7 @@ func Schema() ([]byte, error) {
 		},
 		Types: map[reflect.Type]map[string]any{
 			reflect.TypeFor[resource.Quantity](): either, reflect.TypeFor[intstr.IntOrString](): either,
-			reflect.TypeFor[topology.Str](): text, reflect.TypeFor[Selector](): {"$ref": "#/$defs/Match"},
+			reflect.TypeFor[topology.Str](): text, reflect.TypeFor[topology.Bool](): {"type": "boolean"}, reflect.TypeFor[Selector](): {"$ref": "#/$defs/Match"},
 			reflect.TypeFor[topology.List](): {"type": "array", "items": map[string]any{"enum": slices.Sorted(maps.Keys(lab.ForwardBits))}},
 		},
 		Forms: map[reflect.Type][]map[string]any{

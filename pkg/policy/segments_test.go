@@ -254,14 +254,14 @@ func TestInvalidSegments(t *testing.T) {
 	}
 }
 
-// TestPage: the reference has every key of a segment.
+// TestPage: the reference has every key of the networks.
 func TestPage(t *testing.T) {
 	const page = "../../docs/reference/policy.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[File](), reflect.TypeFor[Segment](), reflect.TypeFor[Member]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[File](), reflect.TypeFor[Segment](), reflect.TypeFor[Member](), reflect.TypeFor[MgmtRule]()} {
 		for _, key := range strictyaml.Keys(of) {
 			if key != "apiVersion" && key != "kind" && !strings.Contains(string(text), "`"+key+"`") && !strings.Contains(string(text), "\n## "+key+"\n") {
 				t.Errorf("%s does not have `%s` of %s", page, key, of.Name())

@@ -89,6 +89,8 @@ func (b *linksBuilder) mgmt() *contract.Mgmt {
 		MAC:            b.index.mgmtMAC(n),
 		MTU:            orDefault(net.MTU, defaultMgmtMTU),
 		ExternalAccess: net.ExternalAccess,
+		DenyTo:         n.Policy.DenyTo,
+		DenyFrom:       n.Policy.DenyFrom,
 	}
 	if n.MgmtIPv4.IsValid() {
 		out.IPv4 = netip.PrefixFrom(n.MgmtIPv4, net.IPv4.Subnet.Bits())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -29,6 +30,8 @@ type Router struct {
 	// mesh.
 	bridged []string
 	peers   []netip.Addr
+	// denyTo and denyFrom are the addresses of the Pods that the section denies.
+	denyTo, denyFrom []netip.Addr
 	// layout is what the routes were last written for.
 	layout string
 }
@@ -74,6 +77,7 @@ func (m *Router) Firewall(c *nft.Config) {
 		return
 	}
 	c.Leg, c.Mesh, c.ExternalAccess = LegName, MeshName, m.mgmt.ExternalAccess
+	c.DenyTo, c.DenyFrom = m.denyTo, m.denyFrom
 	for _, n := range m.networks() {
 		c.Mgmt = append(c.Mgmt, nft.Network{Device: n.device, Gateway: n.gateway})
 	}
@@ -82,8 +86,12 @@ func (m *Router) Firewall(c *nft.Config) {
 // Set sets the management section of links.json, the legs of interfaces on the management
 // network, and the addresses of the lab's nodes.
 func (m *Router) Set(mgmt *contract.Mgmt, bridged []string, nodes map[netip.Addr]string) {
-	m.mgmt, m.bridged, m.peers = mgmt, bridged, nil
-	if mgmt == nil || len(bridged) == 0 {
+	m.mgmt, m.bridged, m.peers, m.denyTo, m.denyFrom = mgmt, bridged, nil, nil, nil
+	if mgmt == nil {
+		return
+	}
+	m.denyTo, m.denyFrom = addressesOf(mgmt.DenyTo, nodes), addressesOf(mgmt.DenyFrom, nodes)
+	if len(bridged) == 0 {
 		return
 	}
 	for a := range nodes {
@@ -91,6 +99,25 @@ func (m *Router) Set(mgmt *contract.Mgmt, bridged []string, nodes map[netip.Addr
 			m.peers = append(m.peers, a)
 		}
 	}
+}
+
+// addressesOf returns the addresses of Pods, sorted.
+func addressesOf(pods []string, nodes map[netip.Addr]string) []netip.Addr {
+	if len(pods) == 0 {
+		return nil
+	}
+	wanted := make(map[string]bool, len(pods))
+	for _, pod := range pods {
+		wanted[pod] = true
+	}
+	var out []netip.Addr
+	for a, pod := range nodes {
+		if wanted[pod] {
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return out
 }
 
 // Rules ensures the policy routing of both families.
@@ -114,7 +141,7 @@ func (m *Router) Ensure(snap *link.Snapshot, mesh netlink.Link) error {
 	if err := m.sysctls(); err != nil {
 		return err
 	}
-	layout := fmt.Sprint(m.mgmt, len(m.bridged) > 0, leg.Attrs().Index, mesh != nil && mesh.Attrs().Index > 0)
+	layout := fmt.Sprint(m.networks(), len(m.bridged) > 0, leg.Attrs().Index, mesh != nil && mesh.Attrs().Index > 0)
 	if m.layout != "" && m.layout != layout {
 		if err := m.flush(); err != nil {
 			return err

@@ -86,6 +86,14 @@ func saddr(p netip.Prefix) rule { return address(p, false) }
 // notSaddr matches all other sources of the address's own family.
 func notSaddr(a netip.Addr) rule { return not(saddr(host(a))) }
 
+// among matches packets whose source or destination is in a set of addresses of one family.
+func among(s addrSet, destination bool) rule {
+	a := s.addrs[0]
+	return append(family(a),
+		&expr.Payload{DestRegister: reg, Base: expr.PayloadBaseNetworkHeader, Offset: addrOffset(a, destination), Len: uint32(a.BitLen() / 8)},
+		&expr.Lookup{SourceRegister: reg, SetName: s.name})
+}
+
 func l4proto(p byte) rule {
 	return rule{&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: reg}, cmp([]byte{p})}
 }
@@ -115,6 +123,11 @@ func ctBit(key expr.CtKey, bits uint32) rule {
 		&expr.Bitwise{SourceRegister: reg, DestRegister: reg, Len: 4, Mask: binary.NativeEndian.AppendUint32(nil, bits), Xor: zero},
 		&expr.Cmp{Op: expr.CmpOpNeq, Register: reg, Data: zero},
 	}
+}
+
+// opening matches packets that belong to no connection yet.
+func opening() rule {
+	return ctBit(expr.CtKeySTATE, expr.CtStateBitNEW|expr.CtStateBitINVALID|expr.CtStateBitUNTRACKED)
 }
 
 func nat(kind expr.NATType, to netip.Addr) rule {

@@ -29,6 +29,9 @@ type Config struct {
 	Mgmt []Network
 	// ExternalAccess lets the device reach beyond the lab.
 	ExternalAccess bool
+	// DenyTo are the management addresses to which the device may open no connections,
+	// DenyFrom those from which it gets none. Both are sorted.
+	DenyTo, DenyFrom []netip.Addr
 	// UnderlayMTU and MeshMTU are in bytes.
 	UnderlayMTU, MeshMTU int
 	// Tunnels are UDP ports of tunnels to outside the lab.
@@ -90,6 +93,11 @@ func (Table) Apply(c Config) (bool, error) {
 	conn.DelTable(t)
 	conn.AddTable(t)
 	conn.AddChain(&nftables.Chain{Name: marker, Table: t})
+	for _, s := range c.sets() {
+		if err := s.add(conn, t); err != nil {
+			return false, err
+		}
+	}
 	for _, ch := range want {
 		chain := conn.AddChain(&nftables.Chain{Name: ch.name, Table: t, Type: ch.kind, Hooknum: ch.hook, Priority: nftables.ChainPriorityRef(ch.priority)})
 		for _, r := range ch.rules {
@@ -104,7 +112,7 @@ func (Table) Apply(c Config) (bool, error) {
 
 // layout is the version of chains. Increase it with each change there, so that a newer
 // sidecar replaces the table of an older one.
-const layout = 3
+const layout = 4
 
 func (c Config) marker() (string, error) {
 	data, err := json.Marshal(c)
@@ -154,7 +162,12 @@ func (c Config) rawPrerouting() []rule {
 	if c.Leg == "" {
 		return rules
 	}
-	// Traffic between Pods of the lab is not translated, and therefore not tracked.
+	// Between Pods that may not open connections in both directions, those of the other
+	// direction must be known.
+	for _, s := range c.sets() {
+		rules = append(rules, exprs(iif(c.Mesh), among(s, false), ret()), exprs(iif(c.Leg), among(s, true), ret()))
+	}
+	// Other traffic between Pods of the lab is not translated, and therefore not tracked.
 	rules = append(rules, exprs(iif(c.Mesh), notrack(), ret()))
 	for _, n := range c.Mgmt {
 		rules = append(rules, exprs(iif(c.Leg), not(daddr(host(n.Gateway))), daddr(n.Device), notrack(), ret()))
@@ -241,6 +254,12 @@ func (c Config) forward() []rule {
 		exprs(not(iif(c.Leg)), not(oif(c.Leg)), drop()),
 		exprs(iif(c.Leg), not(oif(c.Underlay)), not(oif(c.Mesh)), drop()),
 	}
+	for _, s := range byFamily(denyTo, c.DenyTo) {
+		rules = append(rules, exprs(iif(c.Leg), oif(c.Mesh), among(s, true), opening(), prohibited()))
+	}
+	for _, s := range byFamily(denyFrom, c.DenyFrom) {
+		rules = append(rules, exprs(iif(c.Mesh), among(s, false), opening(), drop()))
+	}
 	out := exprs(iif(c.Leg), oif(c.Underlay))
 	// The device's packets get the Pod's address only by translation. Sent by the device
 	// itself, that address would make it look like the sidecar to other Pods.
@@ -254,7 +273,7 @@ func (c Config) forward() []rule {
 	}
 	if !c.ExternalAccess {
 		// Answers to incoming connections still leave.
-		rules = append(rules, exprs(out, ctBit(expr.CtKeySTATE, expr.CtStateBitNEW|expr.CtStateBitINVALID|expr.CtStateBitUNTRACKED), prohibited()))
+		rules = append(rules, exprs(out, opening(), prohibited()))
 	}
 	for _, n := range c.Mgmt {
 		header := 40

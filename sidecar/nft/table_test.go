@@ -3,6 +3,7 @@ package nft
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -68,6 +69,52 @@ func TestApply(t *testing.T) {
 	}
 	apply(true)
 	apply(false)
+}
+
+// TestSets: more addresses than a netlink message has room for, of both families, and their
+// end.
+func TestSets(t *testing.T) {
+	const each = 3000
+	ns := newNamespace(t)
+	c := Config{Underlay: "c9s0", Leg: "leg", Mesh: "mesh", DenyTo: []netip.Addr{deviceIP.Addr()}}
+	for i := range each {
+		c.DenyFrom = append(c.DenyFrom, netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), netip.AddrFrom16([16]byte{0x20, 1, 14: byte(i >> 8), 15: byte(i)}))
+	}
+	sizes := func() map[string]int {
+		out := map[string]int{}
+		err := ns.Do(func() error {
+			if _, err := (Table{}).Apply(c); err != nil {
+				return err
+			}
+			conn, err := nftables.New()
+			if err != nil {
+				return err
+			}
+			sets, err := conn.GetSets(&nftables.Table{Name: TableName, Family: nftables.TableFamilyINet})
+			if err != nil {
+				return err
+			}
+			for _, s := range sets {
+				elements, err := conn.GetSetElements(s)
+				if err != nil {
+					return err
+				}
+				out[s.Name] = len(elements)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if got, want := sizes(), (map[string]int{"deny-to4": 1, "deny-from4": each, "deny-from6": each}); !maps.Equal(got, want) {
+		t.Errorf("sets %v, want %v", got, want)
+	}
+	c.DenyTo, c.DenyFrom = nil, nil
+	if got := sizes(); len(got) > 0 {
+		t.Errorf("left: %v", got)
+	}
 }
 
 // router is a sidecar's namespace with the three neighbours that its table tells apart:
