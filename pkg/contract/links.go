@@ -63,10 +63,43 @@ type Mgmt struct {
 	GatewayV6 netip.Addr   `json:"gatewayV6,omitzero"`
 	// ExternalAccess lets the device reach beyond the lab.
 	ExternalAccess bool `json:"externalAccess"`
+	// External has the prefixes for which ExternalAccess does not hold, the longest ones first.
+	External []ExternalRule `json:"external,omitempty"`
 	// DenyTo are the Pods to which the device may open no connections on the management
 	// network, DenyFrom those from which it gets none.
 	DenyTo   []string `json:"denyTo,omitempty"`
 	DenyFrom []string `json:"denyFrom,omitempty"`
+}
+
+// ExternalRule says whether a device reaches a prefix outside the lab.
+type ExternalRule struct {
+	Prefix netip.Prefix `json:"prefix"`
+	Allow  bool         `json:"allow"`
+}
+
+// Outside reports whether the device reaches anything beyond the lab.
+func (m *Mgmt) Outside() bool {
+	for _, own := range []netip.Prefix{m.IPv4, m.IPv6} {
+		if !own.IsValid() {
+			continue
+		}
+		all := m.ExternalAccess
+		for _, r := range m.External {
+			if r.Prefix.Addr().Is4() != own.Addr().Is4() {
+				continue
+			}
+			if r.Allow {
+				return true
+			}
+			if r.Prefix.Bits() == 0 {
+				all = false
+			}
+		}
+		if all {
+			return true
+		}
+	}
+	return false
 }
 
 // ReadMgmt reads the management section of a links.json.

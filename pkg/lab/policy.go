@@ -3,6 +3,7 @@ package lab
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/pkg/diag"
 )
 
@@ -37,7 +38,13 @@ type Policy struct {
 	// DenyFrom those from which it gets none. Both are sorted.
 	DenyTo   []string `json:"denyTo,omitempty"`
 	DenyFrom []string `json:"denyFrom,omitempty"`
+	// External says what the node reaches outside the lab, the longest prefixes first. Other
+	// addresses are as Mgmt.ExternalAccess says.
+	External []ExternalRule `json:"external,omitempty"`
 }
+
+// ExternalRule says whether a node reaches a prefix outside the lab.
+type ExternalRule = contract.ExternalRule
 
 // ClusterFile is a file or a folder of a node that a Secret or ConfigMap of the lab's
 // namespace holds. The kubelet mounts it, so that its contents are unknown when the lab is

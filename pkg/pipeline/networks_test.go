@@ -57,14 +57,15 @@ const (
 	networkLab  = "name: t\ntopology:\n  defaults: {kind: linux, image: a}\n  nodes:\n    r1: {}\n    h1: {labels: {lan: a}}\n    h2: {labels: {lan: a}}\n"
 )
 
-// TestReachChangesLive: rules about who reaches whom change links.json of the nodes that they
-// name.
+// TestReachChangesLive: rules about who reaches what change links.json of the nodes that they
+// are for.
 func TestReachChangesLive(t *testing.T) {
 	for name, tt := range map[string]struct {
 		policy string
 		want   []string
 	}{
 		"management": {"management: [{from: {names: [h1]}, to: {names: [r1]}, allow: false}]\n", []string{"ConfigMap/c9s-topology", "ConfigMap/h1-links", "ConfigMap/r1-links"}},
+		"external":   {"external: [{prefixes: [10.0.0.0/8], allow: false}]\n", []string{"ConfigMap/c9s-topology", "ConfigMap/h1-links", "ConfigMap/h2-links", "ConfigMap/r1-links"}},
 		"allowed":    {"management: [{allow: true}]\n", nil},
 	} {
 		got := edited(t, [2]string{networkLab, networkHead}, [2]string{networkLab, networkHead + tt.policy})

@@ -67,7 +67,7 @@ func (r *reader) load(data []byte) *Policy {
 }
 
 func (r *reader) tree(root *yaml.Node) *Policy {
-	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "placement", "saved", "shared-claim", "wires", "segments", "management", "profiles")
+	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "placement", "saved", "shared-claim", "wires", "segments", "management", "external", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
@@ -108,6 +108,9 @@ func (r *reader) tree(root *yaml.Node) *Policy {
 	}
 	if n := top["management"]; n != nil {
 		p.management = r.management(n)
+	}
+	if n := top["external"]; n != nil {
+		p.external = r.external(n)
 	}
 	r.encrypt, r.noLocal = p.wires.Encrypt, p.wires.Local != nil && !*p.wires.Local
 	profiles := map[string]int{}
@@ -253,7 +256,7 @@ func (r *reader) set(n *yaml.Node, p *profile) {
 		"expose": &s.Expose, "resources": &s.Resources, "nodeSelector": &s.NodeSelector, "affinity": &s.Affinity,
 		"tolerations": &s.Tolerations, "persistence": &s.Persistence, "imagePullPolicy": &s.ImagePullPolicy,
 		"imagePullSecrets": &s.ImagePullSecrets, "probes": &s.Probes, "privileged": &s.Privileged, "kvm": &s.KVM,
-		"secretFiles": &s.SecretFiles, "files": &s.Files, "strictExec": &s.StrictExec,
+		"secretFiles": &s.SecretFiles, "files": &s.Files, "strictExec": &s.StrictExec, "external": &s.External,
 	}
 	known := make([]string, 0, len(targets))
 	for key := range targets {
@@ -268,6 +271,9 @@ func (r *reader) set(n *yaml.Node, p *profile) {
 			}
 			if key == "files" {
 				r.files(v, s.Files)
+			}
+			if key == "external" {
+				s.external = r.external(v)
 			}
 		}
 	}

@@ -37,9 +37,11 @@ const (
 
 // Policy is a compiled policy file: its profiles by priority, then name, and its networks.
 type Policy struct {
-	profiles    []*profile
-	segments    []lab.Segment
-	management  []MgmtRule
+	profiles   []*profile
+	segments   []lab.Segment
+	management []MgmtRule
+	// external is for nodes whose profiles set none, nil for none.
+	external    []lab.ExternalRule
 	wires       Wires
 	image       string
 	sharedClaim string
@@ -104,7 +106,9 @@ type File struct {
 	// Management says which nodes may reach which others on the management network. The first
 	// rule that matches a pair counts; without one, the pair is allowed.
 	Management []MgmtRule `json:"management,omitempty"`
-	Profiles   []Profile  `json:"profiles"`
+	// External says what nodes reach outside the lab, for those whose profiles do not.
+	External []ExternalRule `json:"external,omitempty"`
+	Profiles []Profile      `json:"profiles"`
 }
 
 // Wires is what all wires of the lab have in common.
@@ -149,6 +153,9 @@ func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
 			if prof.deny {
 				break
 			}
+		}
+		if n.Policy.External == nil {
+			n.Policy.External = p.external
 		}
 	}
 	p.limitReach(l, diags)

@@ -261,7 +261,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[File](), reflect.TypeFor[Segment](), reflect.TypeFor[Member](), reflect.TypeFor[MgmtRule]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[File](), reflect.TypeFor[Segment](), reflect.TypeFor[Member](), reflect.TypeFor[MgmtRule](), reflect.TypeFor[ExternalRule]()} {
 		for _, key := range strictyaml.Keys(of) {
 			if key != "apiVersion" && key != "kind" && !strings.Contains(string(text), "`"+key+"`") && !strings.Contains(string(text), "\n## "+key+"\n") {
 				t.Errorf("%s does not have `%s` of %s", page, key, of.Name())

@@ -42,6 +42,10 @@ type Set struct {
 	Files []ClusterFile `json:"files,omitempty"`
 	// StrictExec makes an exec command that fails fail the node.
 	StrictExec *bool `json:"strictExec,omitempty"`
+	// External says what the node reaches outside the lab, by prefix.
+	External []ExternalRule `json:"external,omitempty"`
+
+	external []lab.ExternalRule
 }
 
 // Expose is the node's Service.
@@ -176,5 +180,8 @@ func (s *Set) fill(p *lab.Policy) {
 	}
 	if p.StrictExec == nil {
 		p.StrictExec = s.StrictExec
+	}
+	if p.External == nil {
+		p.External = s.external
 	}
 }

@@ -89,6 +89,7 @@ func (b *linksBuilder) mgmt() *contract.Mgmt {
 		MAC:            b.index.mgmtMAC(n),
 		MTU:            orDefault(net.MTU, defaultMgmtMTU),
 		ExternalAccess: net.ExternalAccess,
+		External:       n.Policy.External,
 		DenyTo:         n.Policy.DenyTo,
 		DenyFrom:       n.Policy.DenyFrom,
 	}

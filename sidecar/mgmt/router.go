@@ -77,7 +77,7 @@ func (m *Router) Firewall(c *nft.Config) {
 		return
 	}
 	c.Leg, c.Mesh, c.ExternalAccess = LegName, MeshName, m.mgmt.ExternalAccess
-	c.DenyTo, c.DenyFrom = m.denyTo, m.denyFrom
+	c.DenyTo, c.DenyFrom, c.External = m.denyTo, m.denyFrom, m.mgmt.External
 	for _, n := range m.networks() {
 		c.Mgmt = append(c.Mgmt, nft.Network{Device: n.device, Gateway: n.gateway})
 	}

@@ -145,7 +145,10 @@ func dnat(to netip.Addr) rule { return nat(expr.NATTypeDestNAT, to) }
 func snat(to netip.Addr) rule { return nat(expr.NATTypeSourceNAT, to) }
 
 func drop() rule { return rule{&expr.Verdict{Kind: expr.VerdictDrop}} }
-func ret() rule  { return rule{&expr.Verdict{Kind: expr.VerdictReturn}} }
+func jump(to string) rule {
+	return rule{&expr.Verdict{Kind: expr.VerdictJump, Chain: to}}
+}
+func ret() rule { return rule{&expr.Verdict{Kind: expr.VerdictReturn}} }
 
 // prohibited answers with "administratively prohibited" (ICMPX code 3, for
 // both families).

@@ -13,6 +13,8 @@ import (
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"github.com/c9s-lab/c9s/pkg/contract"
 )
 
 // TableName is the sidecar's table, of family inet.
@@ -29,6 +31,8 @@ type Config struct {
 	Mgmt []Network
 	// ExternalAccess lets the device reach beyond the lab.
 	ExternalAccess bool
+	// External has the prefixes for which ExternalAccess does not hold, the longest ones first.
+	External []contract.ExternalRule
 	// DenyTo are the management addresses to which the device may open no connections,
 	// DenyFrom those from which it gets none. Both are sorted.
 	DenyTo, DenyFrom []netip.Addr
@@ -85,7 +89,7 @@ func (Table) Apply(c Config) (bool, error) {
 		}
 	}
 	want := c.chains()
-	if found && bases == len(want) {
+	if found && bases == len(want)-len(c.jumped()) {
 		return false, nil
 	}
 	t := &nftables.Table{Name: TableName, Family: nftables.TableFamilyINet}
@@ -99,7 +103,11 @@ func (Table) Apply(c Config) (bool, error) {
 		}
 	}
 	for _, ch := range want {
-		chain := conn.AddChain(&nftables.Chain{Name: ch.name, Table: t, Type: ch.kind, Hooknum: ch.hook, Priority: nftables.ChainPriorityRef(ch.priority)})
+		chain := &nftables.Chain{Name: ch.name, Table: t}
+		if ch.hook != nil {
+			chain.Type, chain.Hooknum, chain.Priority = ch.kind, ch.hook, nftables.ChainPriorityRef(ch.priority)
+		}
+		conn.AddChain(chain)
 		for _, r := range ch.rules {
 			conn.AddRule(&nftables.Rule{Table: t, Chain: chain, Exprs: r})
 		}
@@ -123,6 +131,7 @@ func (c Config) marker() (string, error) {
 	return markerPrefix + hex.EncodeToString(sum[:8]), nil
 }
 
+// chain is a chain of the table. One without a hook is jumped to.
 type chain struct {
 	name     string
 	kind     nftables.ChainType
@@ -135,7 +144,7 @@ type chain struct {
 // router's: the legs of the lab's links are in the same namespace, and devices must not reach
 // it by them.
 func (c Config) chains() []chain {
-	return []chain{
+	return append(c.jumped(), []chain{
 		{"guard", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, -350, c.guard()},
 		{"raw-prerouting", nftables.ChainTypeFilter, nftables.ChainHookPrerouting, -310, c.rawPrerouting()},
 		{"raw-output", nftables.ChainTypeFilter, nftables.ChainHookOutput, -310, c.rawOutput()},
@@ -143,7 +152,34 @@ func (c Config) chains() []chain {
 		{"input", nftables.ChainTypeFilter, nftables.ChainHookInput, -10, c.input()},
 		{"forward", nftables.ChainTypeFilter, nftables.ChainHookForward, -10, c.forward()},
 		{"srcnat", nftables.ChainTypeNAT, nftables.ChainHookPostrouting, 90, c.srcnat()},
+	}...)
+}
+
+// jumped returns the chains that others jump to.
+func (c Config) jumped() []chain {
+	if c.Leg == "" || len(c.External) == 0 {
+		return nil
 	}
+	return []chain{{name: externalChain, rules: c.external()}}
+}
+
+const externalChain = "external"
+
+// external decides about a new connection to outside the lab: the first rule that matches has
+// the longest prefix.
+func (c Config) external() []rule {
+	var rules []rule
+	for _, r := range c.External {
+		verdict := prohibited()
+		if r.Allow {
+			verdict = ret()
+		}
+		rules = append(rules, exprs(daddr(r.Prefix), verdict))
+	}
+	if !c.ExternalAccess {
+		rules = append(rules, prohibited())
+	}
+	return rules
 }
 
 func (c Config) guard() []rule {
@@ -271,8 +307,10 @@ func (c Config) forward() []rule {
 			rules = append(rules, exprs(out, dport(proto, p), prohibited()))
 		}
 	}
-	if !c.ExternalAccess {
-		// Answers to incoming connections still leave.
+	// Answers to incoming connections leave in any case.
+	if len(c.External) > 0 {
+		rules = append(rules, exprs(out, opening(), jump(externalChain)))
+	} else if !c.ExternalAccess {
 		rules = append(rules, exprs(out, opening(), prohibited()))
 	}
 	for _, n := range c.Mgmt {

@@ -17,6 +17,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/c9s-lab/c9s/pkg/contract"
 	"github.com/c9s-lab/c9s/sidecar/nspace"
 )
 
@@ -287,6 +288,79 @@ func TestTable(t *testing.T) {
 				}
 			})
 		}
+		dials.Wait()
+	}
+}
+
+// TestExternal: outside the lab, the longest prefix that matches decides, and without one the
+// access of the lab; who comes in is answered.
+func TestExternal(t *testing.T) {
+	r := newRouter(t)
+	far := []netip.Addr{clusterIP, netip.MustParseAddr("10.1.0.130"), netip.MustParseAddr("10.1.0.131")}
+	cluster, err := netlink.NewHandleAt(netns.NsHandle(r.cluster.FD()), unix.NETLINK_ROUTE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	eth0, err := cluster.LinkByName("eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range far[1:] {
+		if err := cluster.AddrAdd(eth0, &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(24, 32)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.serve(r.cluster, 80)
+	r.serve(r.device, 22)
+	rule := func(prefix string, allow bool) contract.ExternalRule {
+		return contract.ExternalRule{Prefix: netip.MustParsePrefix(prefix), Allow: allow}
+	}
+	for _, tt := range []struct {
+		name   string
+		access bool
+		rules  []contract.ExternalRule
+		want   [3]bool // by address of far
+	}{
+		{"no rules, open", true, nil, [3]bool{true, true, true}},
+		{"no rules, closed", false, nil, [3]bool{}},
+		{"half closed", true, []contract.ExternalRule{rule("10.1.0.128/25", false)}, [3]bool{true, false, false}},
+		{"half open", false, []contract.ExternalRule{rule("10.1.0.128/25", true)}, [3]bool{false, true, true}},
+		{"one open in a closed half", true, []contract.ExternalRule{rule("10.1.0.131/32", true), rule("10.1.0.128/25", false)}, [3]bool{true, false, true}},
+		{"one closed in an open half", false, []contract.ExternalRule{rule("10.1.0.131/32", false), rule("10.1.0.128/25", true)}, [3]bool{false, true, false}},
+		{"nothing but one", true, []contract.ExternalRule{rule("10.1.0.130/32", true), rule("0.0.0.0/0", false)}, [3]bool{false, true, false}},
+		{"another family", true, []contract.ExternalRule{rule("2001:db8::/32", false), rule("::/0", false)}, [3]bool{true, true, true}},
+	} {
+		c := Config{
+			Underlay: "c9s0", Leg: "leg", Mesh: "mesh", PodAddrs: []netip.Addr{podIP}, Mgmt: []Network{{deviceIP, gateway}},
+			ExternalAccess: tt.access, External: tt.rules, UnderlayMTU: 1500, MeshMTU: 1450, Resolver: 53,
+		}
+		for _, changed := range []bool{true, false} {
+			err := r.own.Do(func() error {
+				did, err := Table{}.Apply(c)
+				if err == nil && did != changed {
+					err = fmt.Errorf("%s: changed: %v, want %v", tt.name, did, changed)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var dials sync.WaitGroup
+		for i, to := range far {
+			dials.Go(func() {
+				_, err := r.dial(r.device, to, 80)
+				if tt.want[i] && err != nil || !tt.want[i] && !errors.Is(err, syscall.EHOSTUNREACH) {
+					t.Errorf("%s: to %s: %v, want open: %v", tt.name, to, err, tt.want[i])
+				}
+			})
+		}
+		dials.Go(func() {
+			if _, err := r.dial(r.cluster, podIP, 22); err != nil {
+				t.Errorf("%s: who comes in is not answered: %v", tt.name, err)
+			}
+		})
 		dials.Wait()
 	}
 }

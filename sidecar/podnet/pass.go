@@ -151,7 +151,7 @@ func (s *sidecar) resolve(mgmt *contract.Mgmt) error {
 	if mgmt == nil {
 		return s.dns.Listen()
 	}
-	s.dns.Set(s.want.hosts, mgmt.ExternalAccess)
+	s.dns.Set(s.want.hosts, mgmt.Outside())
 	var at []netip.AddrPort
 	for _, gateway := range []netip.Addr{mgmt.GatewayV4, mgmt.GatewayV6} {
 		if gateway.IsValid() {

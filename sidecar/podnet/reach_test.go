@@ -2,6 +2,7 @@ package podnet
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -92,5 +93,37 @@ func TestMgmtReach(t *testing.T) {
 	open("without rules again", all...)
 	if now := r1.index("eth0"); now != index {
 		t.Errorf("eth0 was recreated: index %d, and %d before", now, index)
+	}
+}
+
+// TestExternalPrefixes: what a device reaches outside the lab changes while it runs.
+func TestExternalPrefixes(t *testing.T) {
+	c := newCluster(t)
+	p := c.newPod("r1", mgmtDoc(11))
+	c.startAll()
+	rule := func(prefix string, allow bool) contract.ExternalRule {
+		return contract.ExternalRule{Prefix: netip.MustParsePrefix(prefix), Allow: allow}
+	}
+	for _, tt := range []struct {
+		access    bool
+		rules     []contract.ExternalRule
+		four, six bool
+	}{
+		{true, nil, true, true},
+		{true, []contract.ExternalRule{rule(gateway4+"/32", false)}, false, true},
+		{false, []contract.ExternalRule{rule(gateway6+"/128", true)}, false, true},
+		{true, []contract.ExternalRule{rule(gateway4+"/32", true), rule("0.0.0.0/0", false), rule("::/0", false)}, true, false},
+		{false, nil, false, false},
+	} {
+		p.doc.Mgmt.ExternalAccess, p.doc.Mgmt.External = tt.access, tt.rules
+		p.apply()
+		for to, want := range map[string]bool{gateway4: tt.four, gateway6: tt.six} {
+			eventually(t, fmt.Sprintf("access %v and %v", tt.access, tt.rules), func() error {
+				if got := ping(p.ns, to, absent) == nil; got != want {
+					return fmt.Errorf("r1 reaches %s: %v", to, got)
+				}
+				return nil
+			})
+		}
 	}
 }
