@@ -505,6 +505,18 @@ func TestKindsExplainAndVersion(t *testing.T) {
 			t.Errorf("explain has no %q:\n%s", want, stdout)
 		}
 	}
+	for path, want := range map[string]string{
+		"segments.forward":       "FIELD: segments.forward, of the policy file (c9s.yaml)\nTYPE:  list of text\nC9S:   forward are the protocols",
+		"policy.external":        "    allow (true or false)\n        allow says whether",
+		"profiles.set.resources": "TYPE:  mapping\n",
+	} {
+		if stdout, _, code := run(t, "explain", path); code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("explain %s: %d\n%s", path, code, stdout)
+		}
+	}
+	if _, stderr, _ := run(t, "explain", "segments.isolated"); !strings.Contains(stderr, `did you mean "segments.isolate"?`) {
+		t.Errorf("explain segments.isolated: %s", stderr)
+	}
 	if _, stderr, _ := run(t, "explain", "bindz"); !strings.Contains(stderr, `did you mean "binds"?`) {
 		t.Errorf("explain bindz: %s", stderr)
 	}

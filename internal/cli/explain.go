@@ -11,19 +11,21 @@ import (
 	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/plan/kinds"
+	"github.com/c9s-lab/c9s/pkg/policy"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
 func newExplain(world IO) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [FIELD | CODE]",
-		Short: "Explain a field of the topology or the code of a diagnostic",
+		Short: "Explain a field of the topology or policy, or the code of a diagnostic",
 		Long: `Explain prints the meaning of a topology field in containerlab and what c9s does with it,
-or the cause and remedy of a diagnostic. Without an argument it lists all fields.`,
-		Example: "  c9s explain binds\n  c9s explain topology.nodes.r1.certificate.issue\n  c9s explain mgmt.ipv4-subnet\n  c9s explain image-missing",
+the meaning of a field of the policy file (its path, after "policy." if the topology has such a
+field too), or the cause and remedy of a diagnostic. Without an argument it lists all fields.`,
+		Example: "  c9s explain binds\n  c9s explain topology.nodes.r1.certificate.issue\n  c9s explain mgmt.ipv4-subnet\n  c9s explain segments.gateway\n  c9s explain policy.image\n  c9s explain image-missing",
 		Args:    cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return slices.Concat(topology.Keys(), kinds.Builtin().KeyNames(), codeNames()), cobra.ShellCompDirectiveNoFileComp
+			return slices.Concat(topology.Keys(), kinds.Builtin().KeyNames(), policyPaths(), codeNames()), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -32,6 +34,9 @@ or the cause and remedy of a diagnostic. Without an argument it lists all fields
 				}
 				for _, key := range kinds.Builtin().KeyNames() {
 					fmt.Fprintf(world.Out, "%-52s %s\n", "node."+key, strings.Join(kinds.Builtin().KindsWithKey(key), ", "))
+				}
+				for _, path := range policyPaths() {
+					fmt.Fprintf(world.Out, "%-52s policy file\n", policyPrefix+path)
 				}
 				return nil
 			}
@@ -46,17 +51,25 @@ func explain(w io.Writer, name string) error {
 	keys := keysOfKinds(name)
 	code, isCode := diag.Explain(diag.Code(name))
 	if len(fields) == 0 && len(keys) == 0 && !isCode {
+		own, nearPolicy := policy.LookupField(name)
+		if len(own) > 0 {
+			explainPolicy(w, own)
+			return nil
+		}
 		if own := strictyaml.Nearest(name, kinds.Builtin().KeyNames()); near == "" && own != "" {
 			near = own
 		}
 		if near == "" {
 			near = strictyaml.Nearest(name, codeNames())
 		}
+		if near == "" {
+			near = nearPolicy
+		}
 		hint := "\"c9s explain\" lists all fields, and docs/reference/diagnostics.md all codes"
 		if near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		return fail(fmt.Errorf("%q is neither a field of containerlab nor a code of c9s; %s", name, hint))
+		return fail(fmt.Errorf("%q is neither a field of containerlab or the policy file nor a code of c9s; %s", name, hint))
 	}
 	for i, f := range fields {
 		if i > 0 {
@@ -77,6 +90,28 @@ func explain(w io.Writer, name string) error {
 		fmt.Fprintf(w, "CODE:   %s\nSTAGE:  %s\nTEXT:   %s\nCAUSE:  %s\nREMEDY: %s\n", code.Code, code.Stage, code.Text, code.Cause, code.Remedy)
 	}
 	return nil
+}
+
+// policyPrefix tells a field of the policy file from one of the topology.
+const policyPrefix = "policy."
+
+func policyPaths() []string {
+	var paths []string
+	for _, f := range policy.Fields() {
+		paths = append(paths, f.Path)
+	}
+	return paths
+}
+
+// explainPolicy prints a field of the policy file and those below it.
+func explainPolicy(w io.Writer, fields []policy.Field) {
+	fmt.Fprintf(w, "FIELD: %s, of the policy file (c9s.yaml)\nTYPE:  %s\nC9S:   %s\n", fields[0].Path, fields[0].Type, fields[0].Text)
+	if len(fields) > 1 {
+		fmt.Fprintln(w, "KEYS:")
+	}
+	for _, f := range fields[1:] {
+		fmt.Fprintf(w, "    %s (%s)\n        %s\n", strings.TrimPrefix(f.Path, fields[0].Path+"."), f.Type, f.Text)
+	}
 }
 
 func codeNames() []string {

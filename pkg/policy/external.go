@@ -14,8 +14,10 @@ import (
 // ExternalRule says whether nodes reach addresses outside the lab. Of several rules, that of
 // the longest prefix counts.
 type ExternalRule struct {
+	// Prefixes are IPv4 and IPv6 prefixes; /32 or /128 for one address.
 	Prefixes []topology.Str `json:"prefixes"`
-	Allow    topology.Bool  `json:"allow"`
+	// Allow says whether nodes may open connections to them.
+	Allow topology.Bool `json:"allow"`
 }
 
 // external reads and checks a list of rules. The result is sorted, the longest prefixes first,

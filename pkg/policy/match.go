@@ -23,7 +23,8 @@ type Match struct {
 	Groups []string `json:"groups,omitempty"`
 	// Labels are labels of the topology that the node must have.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Expression is in CEL, over the variable node; see Node.
+	// Expression is in CEL, over the variable node: its name, kind, type, group, image,
+	// position, labels, interfaces, memory (bytes) and cpu (cores).
 	Expression string `json:"expression,omitempty"`
 }
 

@@ -85,6 +85,7 @@ type Profile struct {
 
 // File is a policy file.
 type File struct {
+	// APIVersion is c9s.dev/v1, Kind is Policy.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Image is the c9s image of the lab's Pods.
@@ -100,7 +101,8 @@ type File struct {
 	// Placement is "spread" (the default) for Pods on as many workers as there are, or "pack"
 	// for few workers, where wires stay within a worker.
 	Placement string `json:"placement,omitempty"`
-	Wires     *Wires `json:"wires,omitempty"`
+	// Wires is what all wires of the lab have in common.
+	Wires *Wires `json:"wires,omitempty"`
 	// Segments are networks that nodes join by what they are.
 	Segments []Segment `json:"segments,omitempty"`
 	// Management says which nodes may reach which others on the management network. The first
@@ -108,7 +110,9 @@ type File struct {
 	Management []MgmtRule `json:"management,omitempty"`
 	// External says what nodes reach outside the lab, for those whose profiles do not.
 	External []ExternalRule `json:"external,omitempty"`
-	Profiles []Profile      `json:"profiles"`
+	// Profiles set the Kubernetes side of nodes and the quality of links, for the nodes that
+	// they match.
+	Profiles []Profile `json:"profiles"`
 }
 
 // Wires is what all wires of the lab have in common.

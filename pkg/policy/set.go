@@ -19,14 +19,17 @@ type Set struct {
 	// Expose is the node's Service.
 	Expose *Expose `json:"expose,omitempty"`
 	// Resources of each of the node's containers.
-	Resources    *corev1.ResourceRequirements `json:"resources,omitempty"`
-	NodeSelector map[string]string            `json:"nodeSelector,omitempty"`
-	Affinity     *corev1.Affinity             `json:"affinity,omitempty"`
-	Tolerations  []corev1.Toleration          `json:"tolerations,omitempty"`
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	// NodeSelector, Affinity and Tolerations say where the Pod may run, in addition to what c9s
+	// requires.
+	NodeSelector map[string]string   `json:"nodeSelector,omitempty"`
+	Affinity     *corev1.Affinity    `json:"affinity,omitempty"`
+	Tolerations  []corev1.Toleration `json:"tolerations,omitempty"`
 	// Persistence keeps what the device saves in a PersistentVolumeClaim.
 	Persistence *Persistence `json:"persistence,omitempty"`
 	// ImagePullPolicy is Always, IfNotPresent or Never.
-	ImagePullPolicy  string   `json:"imagePullPolicy,omitempty"`
+	ImagePullPolicy string `json:"imagePullPolicy,omitempty"`
+	// ImagePullSecrets are Secrets of the namespace with the logins of registries.
 	ImagePullSecrets []string `json:"imagePullSecrets,omitempty"`
 	// Probes take the place of those that the kind and the topology give.
 	Probes *Probes `json:"probes,omitempty"`
@@ -63,14 +66,17 @@ type Expose struct {
 
 // Persistence is a PersistentVolumeClaim.
 type Persistence struct {
+	// Enabled makes the claim.
 	Enabled bool `json:"enabled"`
 	// Size is a quantity such as 5Gi.
-	Size         string `json:"size,omitempty"`
+	Size string `json:"size,omitempty"`
+	// StorageClass is the class of the claim (default: that of the cluster).
 	StorageClass string `json:"storageClass,omitempty"`
 }
 
 // Probes are Kubernetes probes of the device's container.
 type Probes struct {
+	// Readiness, Liveness and Startup are probes as Kubernetes has them.
 	Readiness *corev1.Probe `json:"readiness,omitempty"`
 	Liveness  *corev1.Probe `json:"liveness,omitempty"`
 	Startup   *corev1.Probe `json:"startup,omitempty"`
