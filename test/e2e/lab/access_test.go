@@ -564,15 +564,28 @@ func (l *lab) leastRights(t *testing.T, user *lab) {
 		{"shim", "pods/exec", []string{"shim", "docker", "exec", "clab-access-H1", "true"}},
 		{"shim", "pods", []string{"shim", "docker", "ps"}},
 		{"save", "deployments", []string{"save", "H1", "-n", l.ns, "--dir", filepath.Dir(file)}},
+		{"events", "pods", []string{"events", "--initial-state", "-n", l.ns}},
+		{"console", "pods/attach", []string{"console", "H1", "-n", l.ns}},
+		{"ssh", "pods/exec", []string{"console", "h2", "--port", "5000", "-n", l.ns}},
 	} {
-		// A connection that the node refuses shows that the rights were enough.
+		// What a command prints that does not end by itself, or not well, when its rights are enough: a
+		// connection that the node refuses, the state of a node, what is to be known of its process.
+		shows := map[string]string{"dial": "refused", "events": "clab-access-H1", "console": "reads no input"}[c.args[0]]
+		if slices.Contains(c.args, "--port") {
+			shows = "refused"
+		}
 		enough := func(out string, err error) bool {
-			return err == nil || c.args[0] == "dial" && strings.Contains(out, "refused")
+			return err == nil || shows != "" && strings.Contains(out, shows)
+		}
+		run := func() (string, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			return user.try(ctx, c.args...)
 		}
 		rules := rightsOf(t, c.row)
 		set(rules)
 		testcluster.Eventually(t, patience, strings.Join(c.args, " ")+" with its rights", func() error {
-			if out, err := user.try(t.Context(), c.args...); !enough(out, err) {
+			if out, err := run(); !enough(out, err) {
 				return fmt.Errorf("%w: %s", err, out)
 			}
 			return nil
@@ -583,7 +596,7 @@ func (l *lab) leastRights(t *testing.T, user *lab) {
 		}
 		set(fewer)
 		testcluster.Eventually(t, patience, strings.Join(c.args, " ")+" without "+c.lacks, func() error {
-			out, err := user.try(t.Context(), c.args...)
+			out, err := run()
 			if line := strings.TrimSpace(out); enough(out, err) || strings.Contains(line, "\n") || !strings.Contains(line, "forbidden") && !strings.Contains(line, "lack the right") {
 				return fmt.Errorf("%v: %s", err, out)
 			}
