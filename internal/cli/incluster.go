@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/c9s-lab/c9s/pkg/cluster"
 	"github.com/c9s-lab/c9s/pkg/diag"
@@ -28,12 +29,17 @@ type inCluster struct {
 	volatile []string
 }
 
+// namespacePatience is how long a deploy waits for the deletion of an earlier namespace of that
+// name.
+const namespacePatience = time.Minute
+
 // changeOptions changes the options of a render for a cluster.
 type changeOptions func(context.Context, *cluster.Client, cluster.Existing, *render.Options)
 
 // prepareLab compiles and renders a topology with what the cluster already has of
 // it: its allocations, wire key and certificates. A nil result with errFailed
-// means that the diagnostics have been reported.
+// means that the diagnostics have been reported. With change, which a deploy has, it waits for
+// a namespace that is being deleted.
 func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags, args []string, change changeOptions) (*inCluster, error) {
 	ref, err := f.ref(args)
 	if err != nil {
@@ -64,6 +70,10 @@ func (f *labFlags) prepareLab(ctx context.Context, world IO, target *targetFlags
 		return nil, err
 	}
 	existing, err := client.Existing(ctx, c.Lab.Namespace)
+	if err == nil && change != nil && existing.Terminating() { // a deploy after a destroy
+		fmt.Fprintf(world.Err, "waiting for the deletion of namespace %s\n", c.Lab.Namespace)
+		existing, err = client.ExistingAfter(ctx, c.Lab.Namespace, namespacePatience)
+	}
 	if err != nil {
 		return nil, fail(err)
 	}

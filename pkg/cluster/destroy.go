@@ -190,7 +190,7 @@ func (d *destruction) awaitNamespace(ctx context.Context) error {
 	if !d.whole || d.stuck != nil {
 		return nil
 	}
-	return d.namespaceGone(ctx)
+	return d.client.namespaceGone(ctx, d.lab.Namespace)
 }
 
 // restoreLevel restores the Pod Security level of the namespace from before the deploy.
@@ -403,12 +403,13 @@ func (d *destruction) deleteNamespace(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-func (d *destruction) namespaceGone(ctx context.Context) error {
+// namespaceGone waits until a namespace has been deleted.
+func (c *Client) namespaceGone(ctx context.Context, namespace string) error {
 	var left string
 	for {
-		ns, err := d.client.Typed.CoreV1().Namespaces().Get(ctx, d.lab.Namespace, metav1.GetOptions{})
+		ns, err := c.Typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err):
+		case apierrors.IsNotFound(err), err == nil && ns.DeletionTimestamp == nil: // the latter is a new one
 			return nil
 		case err == nil:
 			left = leftIn(ns)
@@ -418,7 +419,7 @@ func (d *destruction) namespaceGone(ctx context.Context) error {
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the deletion of namespace %s%s: %w", d.lab.Namespace, left, ctx.Err())
+			return fmt.Errorf("waiting for the deletion of namespace %s%s: %w", namespace, left, ctx.Err())
 		}
 	}
 }

@@ -92,6 +92,22 @@ func (c *Client) Existing(ctx context.Context, namespace string) (Existing, erro
 	return out, c.readSecrets(ctx, namespace, &out)
 }
 
+// Terminating reports whether the namespace is being deleted.
+func (e Existing) Terminating() bool {
+	return e.Namespace != nil && e.Namespace.Status.Phase == corev1.NamespaceTerminating
+}
+
+// ExistingAfter reads a namespace when it is not, or no longer, being deleted. If that takes
+// longer than patience, it is read as it is.
+func (c *Client) ExistingAfter(ctx context.Context, namespace string, patience time.Duration) (Existing, error) {
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := c.namespaceGone(waiting, namespace); err != nil && waiting.Err() == nil {
+		return Existing{}, err
+	}
+	return c.Existing(ctx, namespace)
+}
+
 // labConfigMaps lists the ConfigMaps of the whole lab in a namespace.
 func (c *Client) labConfigMaps(ctx context.Context, namespace string) ([]corev1.ConfigMap, error) {
 	list, err := c.Typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelComponent + "=" + contract.ComponentLab})

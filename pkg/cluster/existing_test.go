@@ -3,6 +3,8 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -89,4 +91,30 @@ func TestMissingPullSecrets(t *testing.T) {
 	if err := missingPullSecrets(t.Context(), client, l, Existing{}); err != nil {
 		t.Errorf("nothing is missing: %v", err)
 	}
+}
+
+func TestExistingAfter(t *testing.T) {
+	ns := &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: "demo", DeletionTimestamp: new(metav1.Now()), Finalizers: []string{"example.com/late"}},
+		Status:     corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := &Client{Typed: fake.NewClientset(ns)}
+		began := time.Now()
+		existing, err := c.ExistingAfter(t.Context(), "demo", time.Minute)
+		if err != nil || !existing.Terminating() || time.Since(began) != time.Minute {
+			t.Errorf("a namespace that is never deleted: %v, terminating %t, after %s", err, existing.Terminating(), time.Since(began))
+		}
+		go func() {
+			time.Sleep(5 * time.Second)
+			if err := c.Typed.(*fake.Clientset).Tracker().Delete(corev1.SchemeGroupVersion.WithResource("namespaces"), "", "demo"); err != nil {
+				t.Error(err)
+			}
+		}()
+		began = time.Now()
+		existing, err = c.ExistingAfter(t.Context(), "demo", time.Minute)
+		if took := time.Since(began); err != nil || !existing.Fresh || took < 5*time.Second || took > 6*time.Second {
+			t.Errorf("a namespace that is deleted after 5 s: %v, fresh %t, after %s", err, existing.Fresh, took)
+		}
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,7 +67,7 @@ func (e Existing) usable(l *Lab) error {
 	if ns == nil {
 		return nil
 	}
-	if ns.Status.Phase == corev1.NamespaceTerminating {
+	if e.Terminating() {
 		return fmt.Errorf("namespace %s is being deleted: wait until it has been deleted", ns.Name)
 	}
 	level := ns.Labels[podSecurity]
