@@ -151,7 +151,6 @@ func TestDirections(t *testing.T) {
 			}
 			return unix.Sendto(sock, received, 0, &unix.SockaddrLinklayer{Ifindex: p.leg, Protocol: datapath.Htons(unix.ETH_P_ALL)})
 		}))
-		time.Sleep(100 * time.Millisecond)
 	})
 	got := map[capture.Direction]string{}
 	for _, f := range frames {
@@ -200,7 +199,6 @@ func TestSuperFrames(t *testing.T) {
 		if n != size || err != nil {
 			t.Errorf("%d bytes, %v", n, err)
 		}
-		time.Sleep(100 * time.Millisecond)
 	})
 	payload, cut := 0, 0
 	for _, f := range frames {
