@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 
 	"github.com/c9s-lab/c9s/internal/bounded"
@@ -145,19 +143,6 @@ func (d *destruction) removeRunning(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// removeNamespace deletes the inventory of older versions, and the namespace if it is the
-// lab's alone. Kubernetes waits five seconds before it looks at the contents of a terminating
-// namespace. Meanwhile the Pods stop.
-func (d *destruction) removeNamespace(context.Context) (err error) {
-	if _, err := d.client.DropInventory(d.claimed, d.lab); err != nil || d.KeepData {
-		return err
-	}
-	if d.whole, err = d.deleteNamespace(d.claimed); d.whole {
-		d.release()
-	}
-	return err
-}
-
 // context returns the context of what follows the deletion of the namespace.
 func (d *destruction) context(ctx context.Context) context.Context {
 	if d.whole {
@@ -183,26 +168,6 @@ func (d *destruction) removeBelongings(ctx context.Context) error {
 	}
 	ctx = d.context(ctx)
 	d.stuck = errors.Join(d.stuck, d.remove(ctx, belongings), d.restoreLevel(ctx))
-	return nil
-}
-
-func (d *destruction) awaitNamespace(ctx context.Context) error {
-	if !d.whole || d.stuck != nil {
-		return nil
-	}
-	return d.client.namespaceGone(ctx, d.lab.Namespace)
-}
-
-// restoreLevel restores the Pod Security level of the namespace from before the deploy.
-func (d *destruction) restoreLevel(ctx context.Context) error {
-	switch restored, err := d.client.restoreLevel(ctx, d.lab); {
-	case apierrors.IsForbidden(err):
-		d.tell(Change{Action: "kept", Object: fmt.Sprintf("label %s of namespace %s, which a deploy set (you may not patch the namespace)", podSecurity, d.lab.Namespace)})
-	case err != nil:
-		return fmt.Errorf("restoring the Pod Security level of namespace %s: %w", d.lab.Namespace, err)
-	case restored:
-		d.tell(Change{Action: "removed", Object: fmt.Sprintf("label %s=%s from namespace %s, which a deploy set", podSecurity, privileged, d.lab.Namespace)})
-	}
 	return nil
 }
 
@@ -360,154 +325,4 @@ func (d *destruction) lost(ctx context.Context) error {
 		names = append(names, fmt.Sprintf("%s on worker %s", p.Name, p.Spec.NodeName))
 	}
 	return fmt.Errorf("some Pods do not stop, for example on a worker that does not answer: %s; they are deleted when the worker returns or is removed (kubectl delete node), or at once with kubectl delete pod -n %s --force", strings.Join(names, ", "), d.lab.Namespace)
-}
-
-// deleteNamespace deletes the namespace, and with it the rest of the lab,
-// if deploy created it and it contains nothing else. It reports whether it did.
-func (d *destruction) deleteNamespace(ctx context.Context) (bool, error) {
-	namespaces := d.client.Typed.CoreV1().Namespaces()
-	ns, err := namespaces.Get(ctx, d.lab.Namespace, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if !owns(d.lab, ns) {
-		return false, nil
-	}
-	if ns.DeletionTimestamp != nil { // by an interrupted destroy
-		return true, nil
-	}
-	mine, busy, err := d.inNamespace(ctx)
-	if err != nil {
-		return false, err
-	}
-	if busy == "" {
-		err := namespaces.Delete(ctx, d.lab.Namespace, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &ns.UID}})
-		switch {
-		case apierrors.IsForbidden(err):
-			busy = "you may not delete it"
-		case err != nil && !apierrors.IsNotFound(err):
-			return false, fmt.Errorf("namespace %s: %w", d.lab.Namespace, err)
-		}
-	}
-	if busy != "" {
-		d.tell(Change{Action: "kept", Object: "Namespace/" + d.lab.Namespace + " (" + busy + ")"})
-		return false, nil
-	}
-	for _, change := range mine {
-		d.tell(change)
-	}
-	d.tell(Change{Action: "deleted", Object: "Namespace/" + d.lab.Namespace})
-	return true, nil
-}
-
-// namespaceGone waits until a namespace has been deleted.
-func (c *Client) namespaceGone(ctx context.Context, namespace string) error {
-	var left string
-	for {
-		ns, err := c.Typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err), err == nil && ns.DeletionTimestamp == nil: // the latter is a new one
-			return nil
-		case err == nil:
-			left = leftIn(ns)
-		case ctx.Err() == nil:
-			return err
-		}
-		select {
-		case <-time.After(200 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for the deletion of namespace %s%s: %w", namespace, left, ctx.Err())
-		}
-	}
-}
-
-// leftIn returns Kubernetes' reason why a namespace is still terminating.
-func leftIn(ns *corev1.Namespace) string {
-	var out string
-	for _, c := range ns.Status.Conditions {
-		if c.Status == corev1.ConditionTrue {
-			out += "; " + c.Message
-		}
-	}
-	return out
-}
-
-// inNamespace lists the remaining objects of the lab in its namespace, or returns why the
-// namespace contains other objects. It checks every resource that the cluster serves.
-func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy string, err error) {
-	served, err := discovery.ServerPreferredNamespacedResources(d.client.Typed.Discovery())
-	if err != nil {
-		return nil, fmt.Sprintf("its contents cannot all be listed: %v", err), nil
-	}
-	resources := listable(served)
-	lists := make([]*metav1.PartialObjectMetadataList, len(resources))
-	errs := make([]error, len(resources))
-	bounded.Each(len(resources), requestsAtOnce, func(i int) {
-		lists[i], errs[i] = d.meta.Resource(resources[i].resource).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{})
-	})
-	for i, r := range resources {
-		switch err := errs[i]; {
-		case apierrors.IsForbidden(err):
-			return nil, "you may not check whether it contains a " + r.kind, nil
-		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-			continue
-		case err != nil:
-			return nil, "", fmt.Errorf("listing %s: %w", r.resource.Resource, err)
-		}
-		for j := range lists[i].Items {
-			item := &lists[i].Items[j]
-			switch {
-			case item.DeletionTimestamp != nil || metav1.GetControllerOf(item) != nil || kubernetesOwn(r.kind, item.Name):
-			case !owns(d.lab, item):
-				return nil, "it contains " + r.kind + " " + item.Name, nil
-			case !slices.Contains(running, r.kind): // those are deleted one by one
-				mine = append(mine, d.change(r.kind, item, nil))
-			}
-		}
-	}
-	return mine, "", nil
-}
-
-// served is one resource of the cluster.
-type served struct {
-	kind     string
-	resource schema.GroupVersionResource
-}
-
-// passing are resources that Kubernetes itself creates in any namespace
-// and that say nothing about its owner.
-var passing = map[schema.GroupResource]bool{
-	{Resource: "events"}:                                    true,
-	{Group: "events.k8s.io", Resource: "events"}:            true,
-	{Group: "coordination.k8s.io", Resource: "leases"}:      true,
-	{Resource: "endpoints"}:                                 true,
-	{Group: "discovery.k8s.io", Resource: "endpointslices"}: true,
-	{Group: "metrics.k8s.io", Resource: "pods"}:             true,
-}
-
-// listable returns the resources that can be listed and are relevant, sorted.
-func listable(groups []*metav1.APIResourceList) []served {
-	var out []served
-	for _, group := range groups {
-		gv, err := schema.ParseGroupVersion(group.GroupVersion)
-		if err != nil {
-			continue
-		}
-		for _, r := range group.APIResources {
-			resource := gv.WithResource(r.Name)
-			if slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/") && !passing[resource.GroupResource()] {
-				out = append(out, served{r.Kind, resource})
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b served) int { return strings.Compare(a.resource.String(), b.resource.String()) })
-	return out
-}
-
-// kubernetesOwn reports whether every namespace contains the object.
-func kubernetesOwn(kind, name string) bool {
-	return kind == "ConfigMap" && name == "kube-root-ca.crt" || kind == "ServiceAccount" && name == "default"
 }
