@@ -34,14 +34,6 @@ func (r *reader) management(n *yaml.Node) []MgmtRule {
 	return rules
 }
 
-// side is what a rule selects at one end: every node, or those with these names.
-type side struct {
-	all   bool
-	names map[string]bool
-}
-
-func (s side) has(name string) bool { return s.all || s.names[name] }
-
 // limitReach sets for each Pod with a management address to which others it may not open
 // connections, and from which it gets none. For each pair, the first rule counts that matches
 // it. Nodes that share a Pod have the rules of its primary, which has the address.
@@ -56,7 +48,7 @@ func (p *Policy) limitReach(l *lab.Lab, diags *diag.List) {
 		}
 	}
 	type compiled struct {
-		from, to side
+		from, to []bool // by index in nodes
 		allow    bool
 	}
 	rules := make([]compiled, len(p.management))
@@ -64,19 +56,19 @@ func (p *Policy) limitReach(l *lab.Lab, diags *diag.List) {
 		rule := &p.management[i]
 		rules[i] = compiled{rule.side(&rule.From, "from", nodes, diags), rule.side(&rule.To, "to", nodes, diags), rule.Allow.Value}
 	}
-	denied := func(a, b *lab.Node) bool {
+	denied := func(a, b int) bool {
 		for _, r := range rules {
-			if r.from.has(a.Name) && r.to.has(b.Name) {
+			if r.from[a] && r.to[b] {
 				return !r.allow
 			}
 		}
 		return false
 	}
-	for _, a := range nodes {
-		for _, b := range nodes {
+	for a, from := range nodes {
+		for b, to := range nodes {
 			if a != b && denied(a, b) {
-				a.Policy.DenyTo = append(a.Policy.DenyTo, b.ID)
-				b.Policy.DenyFrom = append(b.Policy.DenyFrom, a.ID)
+				from.Policy.DenyTo = append(from.Policy.DenyTo, to.ID)
+				to.Policy.DenyFrom = append(to.Policy.DenyFrom, from.ID)
 			}
 		}
 	}
@@ -86,17 +78,22 @@ func (p *Policy) limitReach(l *lab.Lab, diags *diag.List) {
 	}
 }
 
-// side evaluates one selector of the rule. One that matches nothing is a warning.
-func (rule *MgmtRule) side(s *Selector, word string, nodes []*lab.Node, diags *diag.List) side {
-	if !s.Set() {
-		return side{all: true}
+// side reports which nodes one selector of the rule has. One that matches nothing is a warning.
+func (rule *MgmtRule) side(s *Selector, word string, nodes []*lab.Node, diags *diag.List) []bool {
+	selected := nodes
+	if s.Set() {
+		selected = s.Select(nodes, diags)
 	}
-	names := map[string]bool{}
-	for _, n := range s.Select(nodes, diags) {
-		names[n.Name] = true
-	}
-	if len(names) == 0 {
+	if len(selected) == 0 && len(nodes) > 0 {
 		diags.Warnf(CodeUnused, s.Pos, "check it, or remove the rule", "%s of a rule of management matches no node with a management address", word)
 	}
-	return side{names: names}
+	in := map[*lab.Node]bool{}
+	for _, n := range selected {
+		in[n] = true
+	}
+	out := make([]bool, len(nodes))
+	for i, n := range nodes {
+		out[i] = in[n]
+	}
+	return out
 }
