@@ -33,7 +33,8 @@ func newDestroy(world IO) *cobra.Command {
 		Use:   "destroy [TOPO|LAB] | --all [--mine]",
 		Short: "Delete a lab from the cluster",
 		Long: `Destroy deletes every object of a lab, no matter how it was applied. It deletes the
-namespace if the lab created it and nothing else is in it. It deletes the data of devices
+namespace if the lab created it and nothing else is in it; Kubernetes takes some seconds
+more for an empty namespace, and a deploy waits for that. Destroy deletes the data of devices
 too, unless you set --keep-data. Devices are killed at once; with --graceful or
 --keep-data, they have ten seconds to stop. What ssh-config --install wrote on this
 machine is removed. If a running configuration differs from the saved one, destroy asks;
@@ -67,7 +68,7 @@ not look for configurations that are not saved.`,
 	fs.BoolVar(&f.mine, "mine", false, "with --all: delete only labs of which you are the owner")
 	fs.BoolVar(&f.keepData, "keep-data", false, "keep the devices' volumes, keys and allocations for the next deploy")
 	fs.BoolVar(&f.graceful, "graceful", false, "give devices 10 seconds to stop (default with --keep-data)")
-	fs.BoolVar(&f.wait, "wait", true, "wait until everything is deleted")
+	fs.BoolVar(&f.wait, "wait", true, "wait until all objects of the lab are deleted")
 	fs.DurationVar(&f.timeout, "timeout", 5*time.Minute, "time limit")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask for confirmation")
 	fs.BoolVar(&f.save, "save", false, "save the running configurations first, as 'c9s save' does")

@@ -28,7 +28,8 @@ type DestroyOptions struct {
 	// Graceful gives devices the grace period of their Pods;
 	// otherwise it is killAfter.
 	Graceful bool
-	// Wait waits until everything has been deleted.
+	// Wait waits until the objects of the lab have been deleted. Kubernetes takes at least five
+	// seconds more for a namespace of the lab's own, which has nothing in it then.
 	Wait bool
 	Tell func(Change)
 	// Step is called with the name of each step before it runs.
@@ -124,11 +125,7 @@ func (d *destruction) steps() []Step {
 	if d.Wait {
 		steps = append(steps, Step{"wait until the Pods have stopped", d.awaitPods})
 	}
-	steps = append(steps, Step{"delete all other objects", d.removeBelongings})
-	if d.Wait {
-		steps = append(steps, Step{"wait until the namespace is deleted", d.awaitNamespace})
-	}
-	return steps
+	return append(steps, Step{"delete all other objects", d.removeBelongings})
 }
 
 // removeRunning deletes what runs. In a namespace that is being deleted, nothing is recreated,
@@ -161,9 +158,13 @@ func (d *destruction) awaitPods(ctx context.Context) error {
 	return nil
 }
 
-// removeBelongings deletes what the namespace does not take with it.
+// removeBelongings deletes what Pods used. In a namespace that is being deleted, it does what
+// Kubernetes would do later.
 func (d *destruction) removeBelongings(ctx context.Context) error {
 	if d.whole {
+		if d.Wait && d.stuck == nil {
+			d.clear(ctx)
+		}
 		return nil
 	}
 	ctx = d.context(ctx)

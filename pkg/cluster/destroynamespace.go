@@ -29,11 +29,13 @@ func (d *destruction) removeNamespace(context.Context) (err error) {
 	return err
 }
 
-func (d *destruction) awaitNamespace(ctx context.Context) error {
-	if !d.whole || d.stuck != nil {
-		return nil
-	}
-	return d.client.namespaceGone(ctx, d.lab.Namespace)
+// clear deletes what is left of the lab in a namespace that is being deleted, so that nobody
+// finds the lab there any more. Errors do not matter: Kubernetes deletes all of it.
+func (d *destruction) clear(ctx context.Context) {
+	bounded.Each(len(belongings), len(belongings), func(i int) {
+		objects := d.meta.Resource(removed[belongings[i]]).Namespace(d.lab.Namespace)
+		_ = objects.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: labSelector(d.lab.Name)})
+	})
 }
 
 // restoreLevel restores the Pod Security level of the namespace from before the deploy.

@@ -229,15 +229,18 @@ func TestClass(t *testing.T) {
 	if got := l.own(t); len(got) != 0 {
 		t.Errorf("labs --mine after destroy: %v", got)
 	}
-	list, err := l.Typed.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, ns := range list.Items {
-		if strings.HasPrefix(ns.Name, name+"-") {
-			t.Errorf("namespace %s is left", ns.Name)
+	testcluster.Eventually(t, patience, "the end of their namespaces", func() error {
+		list, err := l.Typed.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
 		}
-	}
+		for _, ns := range list.Items {
+			if strings.HasPrefix(ns.Name, name+"-") {
+				return fmt.Errorf("namespace %s is left", ns.Name)
+			}
+		}
+		return nil
+	})
 	other.ready(t)
 }
 

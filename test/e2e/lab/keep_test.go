@@ -210,8 +210,6 @@ topology:
 	}
 	l.c9s(t, "destroy", "ttl", "-n", l.ns, "--keep-data", "--yes")
 	user.c9s(t, "destroy", "--all", "--mine", "-n", l.ns, "--yes") // its data too
-	if _, err := l.Typed.CoreV1().Namespaces().Get(t.Context(), l.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("namespace %s is still there: %v", l.ns, err)
-	}
+	l.gone(t)
 	l.OnNode(t, l.Workers[0], "rm", "-rf", filepath.Join("/var/lib/c9s-e2e", l.ns))
 }

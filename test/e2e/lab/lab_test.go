@@ -302,9 +302,7 @@ func (l *lab) tryPod(t *testing.T, name string) (*corev1.Pod, error) {
 func (l *lab) destroyed(t *testing.T) {
 	t.Helper()
 	l.c9s(t, "destroy", l.name, "-n", l.ns, "--yes")
-	if _, err := l.Typed.CoreV1().Namespaces().Get(t.Context(), l.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("namespace %s is still there: %v", l.ns, err)
-	}
+	l.gone(t)
 	// The kernel takes a Pod's interfaces away some time after the Pod.
 	testcluster.Eventually(t, patience, "no interface of c9s on the workers", func() error {
 		for _, worker := range l.Workers {
@@ -314,6 +312,21 @@ func (l *lab) destroyed(t *testing.T) {
 					return fmt.Errorf("worker %s has an interface %s left:\n%s", worker, own, links)
 				}
 			}
+		}
+		return nil
+	})
+}
+
+// gone waits until Kubernetes has deleted the lab's namespace, in which nothing of it is left.
+func (l *lab) gone(t *testing.T) {
+	t.Helper()
+	left, err := l.Typed.CoreV1().ConfigMaps(l.ns).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=c9s"})
+	if err != nil || len(left.Items) > 0 {
+		t.Errorf("%d ConfigMaps of the lab are left, %v", len(left.Items), err)
+	}
+	testcluster.Eventually(t, patience, "the end of namespace "+l.ns, func() error {
+		if _, err := l.Typed.CoreV1().Namespaces().Get(t.Context(), l.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there: %v", err)
 		}
 		return nil
 	})
