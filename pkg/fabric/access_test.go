@@ -30,7 +30,7 @@ func TestAccess(t *testing.T) {
 			if a := host.Endpoints[0].IPv4; a.String() != "10.128.0.1/31" || len(host.Exec) != 1 || host.Exec[0].Raw != "ip route replace 10.0.0.0/8 via 10.128.0.0 dev eth1" {
 				t.Errorf("%s: host1 has %s and the commands %v", name, a, host.Exec)
 			}
-			if set := l.Node("leaf1").Endpoints[1].IPv4.IsValid(); set == k.exec {
+			if set := l.Node("leaf1").Endpoints[1].IPv4.IsValid(); set == k.addresses {
 				t.Errorf("%s: c9s sets the address of the port: %t", name, set)
 			}
 		}

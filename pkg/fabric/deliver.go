@@ -26,9 +26,11 @@ func (s *stage) configureNode(n *Node) (err error) {
 	if n.Config, err = n.render(n.kind.template); err != nil {
 		return err
 	}
+	if n.kind.addresses {
+		n.dropAddresses()
+	}
 	if n.kind.exec {
 		n.node.Exec = append([]lab.Exec{{Argv: []string{"bash", "-c", n.Config}, Raw: "fabric: addresses and routing"}}, n.node.Exec...)
-		n.dropAddresses()
 		return nil
 	}
 	if n.kind.mounts == nil {

@@ -148,6 +148,8 @@ func portsOf(kind string) func(int) string {
 	switch kind {
 	case "nokia_srlinux":
 		return func(i int) string { return fmt.Sprintf("e1-%d", i) }
+	case "cisco_xrd":
+		return func(i int) string { return fmt.Sprintf("Gi0-0-0-%d", i-1) }
 	}
 	return eth
 }
@@ -256,6 +258,7 @@ func TestDeviceNames(t *testing.T) {
 	for kind, names := range map[string]map[string]string{
 		"frr": {"eth3": "eth3"}, "nokia_srlinux": {"e1-2": "ethernet-1/2", "e1-2-3": "ethernet-1/2/3"},
 		"arista_ceos": {"eth1": "Ethernet1", "et12": "Ethernet12", "eth1_2": "Ethernet1/2"}, "sonic-vs": {"eth1": "Ethernet0", "eth3": "Ethernet8"},
+		"cisco_xrd": {"Gi0-0-0-1": "GigabitEthernet0/0/0/1"}, "cisco_n9kv": {"eth12": "Ethernet1/12"}, "juniper_crpd": {"eth1": "eth1"},
 	} {
 		for linux, want := range names {
 			if got := kinds[kind].spelled(linux); got != want {
@@ -352,6 +355,7 @@ func TestBad(t *testing.T) {
 		"access pool":   {topo, strings.Replace(pools, "length: 31", "length: 24", 1) + unnumbered + "access: {hosts: {groups: [red]}, links: links}\n", "11:41 fabric-invalid links have two ends, and pool \"links\" has prefixes of 24 bits"},
 		"access nobody": {topo, pools + unnumbered + "access: {hosts: {groups: [green]}, links: links}\n", "11:17 fabric-no-match hosts of access matches no node that is linked to a member of the fabric"},
 		"both":          {topo, pools + unnumbered + vteps + services + "access: {hosts: {groups: [red]}, links: links}\n", "15:17 fabric-port service \"red\" and access both have port eth2 of node \"leaf1\""},
+		"ports":         {topo, pools + strings.Replace(overOSPF, "links: links", "links: links, ports: 2000", 1), "9:49 fabric-invalid ports is 2000, not a number from 1 to 1024"},
 		"unnumbered":    {topo, pools + "underlay: {protocol: ospf, links: unnumbered}\n", "9:35 fabric-unsupported unnumbered links need an underlay of ebgp"},
 		"expression":    {topo, strings.Replace(pools, "groups: [spine, leaf]", "expression: node.x", 1) + overOSPF, "8:35 policy-expression expression: undefined field 'x'"},
 		"nothing to do": {topo, pools + overOSPF + vteps + services, ""},

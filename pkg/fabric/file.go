@@ -85,7 +85,10 @@ type Underlay struct {
 	ASNs topology.Str `json:"asns,omitempty"`
 	// SharedASN are groups of the topology whose nodes share one AS number.
 	SharedASN []topology.Str `json:"sharedASN,omitempty"`
-	Pos       diag.Pos       `json:"-"`
+	// Ports is the number of ports for which members between others (without hosts, customers and
+	// tunnels) are configured in advance, so that a new link changes no configuration.
+	Ports topology.Int `json:"ports,omitempty"`
+	Pos   diag.Pos     `json:"-"`
 }
 
 // Overlay carries EVPN routes.

@@ -27,10 +27,11 @@ const (
 	FeatureGateway    Feature = "gateways"
 	FeatureAccess     Feature = "access links"
 	FeatureCustomers  Feature = "customers"
+	FeaturePorts      Feature = "ports in advance"
 )
 
 // Features are all features, in the order of the documentation.
-var Features = []Feature{FeatureOSPF, FeatureISIS, FeatureEBGP, FeatureUnnumbered, FeatureIBGP, FeatureReflector, FeatureEVPN, FeatureServices, FeatureGateway, FeatureAccess, FeatureCustomers}
+var Features = []Feature{FeatureOSPF, FeatureISIS, FeatureEBGP, FeatureUnnumbered, FeatureIBGP, FeatureReflector, FeatureEVPN, FeatureServices, FeatureGateway, FeatureAccess, FeatureCustomers, FeaturePorts}
 
 // kind is how nodes of a kind are configured.
 type kind struct {
@@ -42,6 +43,9 @@ type kind struct {
 	device func(linux string) string
 	// exec reports whether the configuration is a shell script that runs in the node.
 	exec bool
+	// addresses reports whether the device sets the addresses of its ports itself, on interfaces
+	// that are not the Pod's.
+	addresses bool
 	// merge reports whether the configuration can be appended to another one.
 	merge bool
 	// mounts are the files that the device reads, for a kind that reads no startup-config: the
@@ -70,6 +74,7 @@ var frr = kind{
 		FeatureGateway:    frrManual + "EVPN; Linux, ip-sysctl (arp_accept)",
 		FeatureAccess:     frrManual + "OSPFv2 (ip ospf passive); ISIS (isis passive); BGP, Networks",
 		FeatureCustomers:  frrManual + "BGP, Configuring Peers (next-hop-self), and Configuring FRR as a Route Reflector",
+		FeaturePorts:      frrManual + "BGP, Configuring Peers (bgp listen range)",
 	},
 }
 
@@ -78,6 +83,9 @@ const (
 	srlTutorial = "learn.srlinux.dev, tutorial L2 EVPN, "
 	avd         = "Arista Validated Designs (aristanetworks/avd), "
 	vyosManual  = "VyOS documentation, Protocols, "
+	junosManual = "Junos OS, "
+	iosxrManual = "Cisco IOS XR Routing Configuration Guide, "
+	nxosManual  = "Cisco NX-OS Unicast Routing, "
 )
 
 // kinds are the kinds that can be members, by name.
@@ -115,8 +123,32 @@ var kinds = map[string]*kind{
 			FeatureAccess: vyosManual + "OSPF and IS-IS, Interface Configuration (passive); BGP, Network Advertisement",
 		},
 	},
+	"juniper_crpd": {
+		template: "crpd.conf",
+		features: map[Feature]string{
+			FeatureOSPF:   junosManual + "CLI Reference, interface (Protocols OSPF) and interface-type",
+			FeatureISIS:   junosManual + "IS-IS User Guide, Understanding IS-IS Configuration; containerlab, lab SR Linux and cRPD",
+			FeatureEBGP:   junosManual + "BGP User Guide, BGP Peering Sessions; CLI Reference, type and export (Protocols BGP)",
+			FeatureAccess: junosManual + "CLI Reference, interface (Protocols OSPF) and interface (Protocols IS-IS), passive; export (Protocols BGP)",
+		},
+	},
+	"cisco_xrd": {
+		template: "xrd.cfg", device: xrdName, addresses: true,
+		features: map[Feature]string{
+			FeatureISIS:   iosxrManual + "Implementing IS-IS, IS-IS Interfaces",
+			FeatureEBGP:   iosxrManual + "Implementing BGP, Routing Policy Enforcement",
+			FeatureAccess: iosxrManual + "Implementing IS-IS, IS-IS Interfaces (passive); Implementing BGP",
+		},
+	},
+	"cisco_n9kv": {
+		template: "n9kv.cfg", device: func(linux string) string { return strings.Replace(linux, "eth", "Ethernet1/", 1) }, addresses: true,
+		features: map[Feature]string{
+			FeatureEBGP:   nxosManual + "Configuring Basic BGP; Command Reference, neighbor and network",
+			FeatureAccess: nxosManual + "Command Reference, network",
+		},
+	},
 	"sonic-vs": {
-		template: "sonic.sh", exec: true, device: sonicName,
+		template: "sonic.sh", exec: true, addresses: true, device: sonicName,
 		features: map[Feature]string{
 			FeatureEBGP:   "SONiC Command Line Interface Guide, Interfaces and Loopback Interfaces; " + frrManual + "BGP, Peers",
 			FeatureAccess: "SONiC Command Line Interface Guide, Interfaces; " + frrManual + "BGP, Networks",
@@ -171,6 +203,11 @@ func srlinuxName(linux string) string {
 func ceosName(linux string) string {
 	number := strings.TrimPrefix(strings.TrimPrefix(linux, "et"), "h")
 	return "Ethernet" + strings.ReplaceAll(number, "_", "/")
+}
+
+// xrdName spells Gi0-0-0-1 as GigabitEthernet0/0/0/1.
+func xrdName(linux string) string {
+	return "GigabitEthernet" + strings.ReplaceAll(strings.TrimPrefix(linux, "Gi"), "-", "/")
 }
 
 // sonicName spells eth1 as Ethernet0 and eth2 as Ethernet4: ports have four lanes each.

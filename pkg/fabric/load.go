@@ -254,6 +254,9 @@ func (l *loader) underlay(top diag.Pos) {
 	if u.Links.Value != Unnumbered {
 		l.linkPool(u.Links, u.Pos)
 	}
+	if u.Ports.Set && (u.Ports.Value < 1 || u.Ports.Value > MaxPorts) {
+		l.wrong(u.Ports.Pos, "write the number of ports of the largest router", "ports is %d, not a number from 1 to %d", u.Ports.Value, MaxPorts)
+	}
 	switch {
 	case u.Protocol.Value == EBGP:
 		uses(l, u.ASNs, u.Pos, "asns", "numbers", l.numbers)

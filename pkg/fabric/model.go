@@ -55,6 +55,8 @@ type Node struct {
 	node *lab.Node
 	kind *kind
 	plan *Plan
+	// advance is nil for a node that is configured for its neighbours only.
+	advance *advance
 }
 
 // Link is a link to another member, seen from one end.
@@ -136,9 +138,18 @@ func (n *Node) Unicast() bool { return n.plan.unicast && len(n.Peers) > 0 }
 // in no IGP.
 func (n *Node) Announces() bool { return n.Underlay() == EBGP || n.Role == RoleCustomer }
 
-// IGPLinks are the links in the IGP of the underlay, Sessions those with eBGP.
-func (n *Node) IGPLinks() []Link { return n.linksWith(false) }
-func (n *Node) Sessions() []Link { return n.linksWith(true) }
+// IGPLinks are the links in the IGP of the underlay, and the ports that are configured in
+// advance.
+func (n *Node) IGPLinks() []Link { return n.advance.withPorts(n.linksWith(false)) }
+
+// Sessions are the links over which this node opens an eBGP session.
+func (n *Node) Sessions() []Link {
+	links := n.linksWith(true)
+	if n.advance != nil && n.Underlay() == EBGP && n.advance.links == nil {
+		return n.advance.withPorts(links)
+	}
+	return n.advance.opened(links)
+}
 
 func (n *Node) linksWith(session bool) []Link {
 	var out []Link
@@ -217,7 +228,10 @@ func (n *Node) MgmtGateway6() string {
 }
 
 // Mask is the mask of the link's subnet: 255.255.255.254.
-func (l Link) Mask() string { return net.IP(net.CIDRMask(l.Address.Bits(), 32)).String() }
+func (l Link) Mask() string       { return mask(l.Address) }
+func (p AccessPort) Mask() string { return mask(p.Address) }
+
+func mask(p netip.Prefix) string { return net.IP(net.CIDRMask(p.Bits(), 32)).String() }
 
 // VLANs are the VLANs of the node as text: "10, 20".
 func (n *Node) VLANs() string {

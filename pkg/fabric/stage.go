@@ -65,6 +65,7 @@ func (f *Fabric) Apply(l *lab.Lab, ledger *alloc.Ledger, diags *diag.List) {
 	s.peers()
 	s.services()
 	s.access()
+	s.ports()
 	s.checkPreferred()
 	s.checkFeatures()
 	if !diags.HasErrors() {
@@ -308,6 +309,9 @@ func (s *stage) checkFeatures() {
 		}
 		if len(n.Access) > 0 {
 			need(FeatureAccess, f.Access.Hosts.Pos)
+		}
+		if n.advance != nil {
+			need(FeaturePorts, f.Underlay.Ports.Pos)
 		}
 		if n.IsReflector() {
 			need(FeatureReflector, f.Overlay.Reflectors.Pos)

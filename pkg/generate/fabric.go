@@ -44,15 +44,19 @@ func (n *network) fabric() []byte {
 		line("  asns: {numbers: [65001-65534, 4200000001-4200009999]}")
 	}
 	line("members: {match: {groups: [%s]}, loopbacks: loopbacks}", strings.Join(groups, ", "))
-	switch {
-	case !ebgp:
-		line("underlay: {protocol: %s, links: %s}", n.underlay, links)
-	case len(shared) > 0:
-		line("# Each %s has an AS number of its own; the routers of each other tier share one (RFC 7938).", o.Tiers[0].noun(0))
-		line("underlay: {protocol: ebgp, links: %s, asns: asns, sharedASN: [%s]}", links, strings.Join(shared, ", "))
-	default:
-		line("underlay: {protocol: ebgp, links: %s, asns: asns}", links)
+	underlay := fmt.Sprintf("protocol: %s, links: %s", n.underlay, links)
+	if ebgp {
+		underlay += ", asns: asns"
 	}
+	if ebgp && len(shared) > 0 {
+		line("# Each %s has an AS number of its own; the routers of each other tier share one (RFC 7938).", o.Tiers[0].noun(0))
+		underlay += fmt.Sprintf(", sharedASN: [%s]", strings.Join(shared, ", "))
+	}
+	if ports := n.ports(); ports > 0 {
+		line("# Routers without hosts and customers are ready for %d links, so a new neighbour does not restart them.", ports)
+		underlay += fmt.Sprintf(", ports: %d", ports)
+	}
+	line("underlay: {%s}", underlay)
 	if customers {
 		line("overlay: {protocol: ibgp, asn: %d, reflectors: {names: [%s]}}", providerASN, strings.Join(nodeNames(n.reflectors), ", "))
 		line("customers: {match: {groups: [%s]}, asns: asns}", groupCustomer)
@@ -67,6 +71,22 @@ func (n *network) fabric() []byte {
 		}
 	}
 	return out.Bytes()
+}
+
+// ports is the number of ports that routers between others are configured for in advance, with
+// room for growth; 0 if that is of no use.
+func (n *network) ports() int {
+	o, most := n.options, 0
+	if len(o.Tiers) < 2 || !o.supports(fabric.FeaturePorts) {
+		return 0
+	}
+	for _, x := range n.nodes[o.Tiers[0].Count:] {
+		most = max(most, len(x.peers))
+	}
+	if ports := (most/16 + 1) * 16; ports <= fabric.MaxPorts {
+		return ports
+	}
+	return 0
 }
 
 // providerASN is the AS number of an ISP. It is one for documentation (RFC 5398).

@@ -20,7 +20,7 @@ func TestGenerate(t *testing.T) {
 		from, to, redundant string
 	}{
 		"dc":  {[]string{"--spines", "2", "--leaves", "2"}, "leaf1-host1", "10.128.2.1", "spine1"},
-		"isp": {[]string{"--shape", "isp", "--core", "2", "--edges", "2"}, "pe1-ce1-host1", "10.128.32.1", "p1"},
+		"isp": {[]string{"--shape", "isp", "--core", "2", "--edges", "2", "--underlay", "ospf"}, "pe1-ce1-host1", "10.128.32.1", "p1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), name)
