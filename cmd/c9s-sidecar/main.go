@@ -51,6 +51,8 @@ const usage = `Usage:
   c9s-sidecar podnet                   the child of wire, in its own network namespace
   c9s-sidecar exec run [--steps FILE]  run a node's commands in its container
   c9s-sidecar exec hold                hold the sidecar's network namespace from a device's container
+  c9s-sidecar exec login NODE [-- COMMAND...]
+                                       have the sidecar log in to the node by SSH, then run a command
   c9s-sidecar exec qemu-img ARG...     run qemu-img for the launcher of a virtual machine, with the
                                        disk in a folder that stays
   c9s-sidecar exec as [--user USER[:GROUP]] [--dir DIR] [--env NAME=VALUE]... [--detach] COMMAND...
@@ -241,6 +243,8 @@ func runExec(ctx context.Context, args []string) error {
 	}
 	switch args[0] {
 	case "run":
+	case "login":
+		return runLogin(ctx, args[1:])
 	case "as":
 		return inside.As(args[1:])
 	case "pack":
@@ -258,6 +262,25 @@ func runExec(ctx context.Context, args []string) error {
 		return errUsage
 	}
 	return execute.Main(ctx, o)
+}
+
+// runLogin is a readiness probe: the sidecar logs in, and then the test of the kind runs in place
+// of this process.
+func runLogin(ctx context.Context, args []string) error {
+	if len(args) != 1 && (len(args) < 3 || args[1] != "--") {
+		return errUsage
+	}
+	if err := api.Login(ctx, filepath.Join(contract.HelperDir, contract.SocketFile), args[0]); err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		return nil
+	}
+	program, err := exec.LookPath(args[2])
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(program, args[2:], os.Environ())
 }
 
 // runDisk is qemu-img for a launcher whose disk is kept.

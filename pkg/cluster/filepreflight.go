@@ -91,12 +91,12 @@ func (c *Client) missingFiles(ctx context.Context, l *Lab, existing Existing, ho
 			}
 		}
 		if !found {
-			errs = append(errs, fmt.Errorf("namespace %s has no %s %s, of which %s mounts files (files in the policy): create it with '%s'", l.Namespace, h.kind, h.name, h.keys[""], existing.create(l, h.what())))
+			errs = append(errs, fmt.Errorf("namespace %s has no %s %s, of which %s mounts files (files or probes of the policy): create it with '%s'", l.Namespace, h.kind, h.name, h.keys[""], existing.create(l, h.what())))
 			continue
 		}
 		for _, key := range slices.Sorted(maps.Keys(h.keys)) {
 			if key != "" && !have[key] {
-				errs = append(errs, fmt.Errorf("%s %s in namespace %s has no key %s, which %s mounts (files in the policy): add it, or correct the key", h.kind, h.name, l.Namespace, key, h.keys[key]))
+				errs = append(errs, fmt.Errorf("%s %s in namespace %s has no key %s, which %s mounts (files or probes of the policy): add it, or correct the key", h.kind, h.name, l.Namespace, key, h.keys[key]))
 			}
 		}
 	}

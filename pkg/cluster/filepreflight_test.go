@@ -53,14 +53,14 @@ func TestMissingFiles(t *testing.T) {
 		}
 		return b.String()
 	}
-	const want = `namespace demo has no ConfigMap conf, of which r2 mounts files (files in the policy): create it with 'kubectl -n demo create configmap conf --from-file=FOLDER'
-namespace demo has no Secret gone, of which r1 mounts files (files in the policy): create it with 'kubectl -n demo create secret generic gone --from-file=FOLDER'
-Secret tokens in namespace demo has no key b, which r2 mounts (files in the policy): add it, or correct the key
+	const want = `namespace demo has no ConfigMap conf, of which r2 mounts files (files or probes of the policy): create it with 'kubectl -n demo create configmap conf --from-file=FOLDER'
+namespace demo has no Secret gone, of which r1 mounts files (files or probes of the policy): create it with 'kubectl -n demo create secret generic gone --from-file=FOLDER'
+Secret tokens in namespace demo has no key b, which r2 mounts (files or probes of the policy): add it, or correct the key
 `
 	if got := text(Existing{}); got != want {
 		t.Errorf("got:\n%s", got)
 	}
-	if got := text(Existing{Fresh: true}); !strings.Contains(got, "no Secret tokens, of which r1 mounts files (files in the policy): create it with 'kubectl -n demo create secret generic tokens --from-file=a=FILE --from-file=b=FILE'") {
+	if got := text(Existing{Fresh: true}); !strings.Contains(got, "no Secret tokens, of which r1 mounts files (files or probes of the policy): create it with 'kubectl -n demo create secret generic tokens --from-file=a=FILE --from-file=b=FILE'") {
 		t.Errorf("new namespace:\n%s", got)
 	}
 }

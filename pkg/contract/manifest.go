@@ -21,6 +21,9 @@ type Manifest struct {
 	// Volumes are folders that prepare creates in VolumesDir with mode 0777. If the
 	// kubelet created them, only root could write to them.
 	Volumes []string `json:"volumes,omitempty"`
+	// BootPerWorker is how many Pods of the lab may boot their devices at a time on one worker,
+	// 0 for any number. The controller grants the turns.
+	BootPerWorker int `json:"bootPerWorker,omitempty"`
 }
 
 // ManifestNode is one node's folder and programs.
@@ -35,8 +38,18 @@ type ManifestNode struct {
 	External []External `json:"external,omitempty"`
 	// Gate holds the conditions for the devices' start.
 	Gate Gate `json:"gate,omitzero"`
+	// Login is how the sidecar logs in to the node for its readiness probe.
+	Login *SSHLogin `json:"login,omitempty"`
 	// Containers are the device containers that run a program.
 	Containers []Container `json:"containers,omitempty"`
+}
+
+// SSHLogin is a login by SSH to the management address of a node.
+type SSHLogin struct {
+	Port     int    `json:"port"`
+	Username string `json:"username"`
+	// PasswordFile is a path in the wire container, "" for an empty password.
+	PasswordFile string `json:"passwordFile,omitempty"`
 }
 
 // Entry is a file, a folder (Dir) or a symbolic link (Link).

@@ -9,6 +9,9 @@ const (
 	// WireKeyFile holds the key of the wire's hello. A lab without a key has no
 	// such file.
 	WireKeyFile = "/etc/c9s/wire-key/key"
+	// LoginDir has a folder for each node whose password for a login a Secret of the namespace
+	// holds, named by the node's ID.
+	LoginDir = "/etc/c9s/login"
 	// HostProc is the worker's /proc. It is mounted only if a link needs the
 	// worker's network namespace (HostProc + "/1/ns/net").
 	HostProc = "/host/proc"

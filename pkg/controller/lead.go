@@ -112,6 +112,7 @@ func (c *controller) lead(ctx context.Context) error {
 	p := newPublisher(c.client, c.o.Namespace, c.log)
 	lost := newReplacer(c.client, p.events)
 	sync := newSyncer(c.client)
+	boots := newBooter()
 	var due time.Time
 	p.later = func(d time.Duration) { // of this goroutine alone
 		if at := time.Now().Add(d); due.Before(time.Now()) || at.Before(due) {
@@ -144,6 +145,7 @@ func (c *controller) lead(ctx context.Context) error {
 			c.applied = applied
 			c.refreshDirectory(ctx)
 		}
+		boots.look(ctx, pods, c.asker.answers(pods, time.Now()), time.Now())
 		wait, err := sync.sync(ctx, c.late(pods), time.Now())
 		if wait > 0 {
 			p.later(wait)

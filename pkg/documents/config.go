@@ -32,8 +32,7 @@ func (r *reader) compileConfig(o *object) {
 	ignored(spec.Metadata.Annotations.node, overlay, "metadata.annotations", "c9s sets its own annotations only")
 	ignored(spec.InClusterDNSSuffix.node, "remove it", "inClusterDNSSuffix", "the sidecar uses the search list of the Pod")
 	ignored(spec.Deployment.ContainerStopSignals.node, "remove it", "deployment.containerStopSignals", "the container runtime sends the image's stop signal")
-	ignored(spec.Rollout.node, "remove it", "rollout", "c9s creates all Pods at once")
-	ignored(spec.Deployment.Rollout.node, "remove it", "deployment.rollout", "c9s creates all Pods at once")
+	r.rollout("Config "+name, spec.Rollout, spec.Deployment.Rollout)
 	r.registries(spec.ImagePull.RegistryMetadataTrust)
 	ignored(spec.ImagePull.RegistryMetadataMirrors.node, "pass --registry-mirror with --resolve-images or --pin", "imagePull.registryMetadataMirrors", "c9s asks no registry when it renders, unless it has to resolve images")
 	if spec.Naming.node != nil {

@@ -20,6 +20,8 @@ const (
 // policyBuilder collects what profiles set.
 type policyBuilder struct {
 	profiles []*derived
+	// boot is the number of Pods that boot at a time on a worker, nil for any number.
+	boot *yaml.Node
 }
 
 // derived is one profile under construction.
@@ -64,11 +66,34 @@ func (b *policyBuilder) count(block string) int {
 	return n
 }
 
+// rollout limits how many Pods boot at a time. The first document that has a limit counts: a
+// Topology comes before a Config.
+func (r *reader) rollout(what string, specs ...rolloutSpec) {
+	for _, spec := range specs {
+		if spec.BatchSize.node != nil {
+			r.warnf(CodeIgnored, spec.BatchSize.node, "remove it", "%s: batchSize has no effect: c9s creates all Pods at once", what)
+		}
+		most := spec.MaxConcurrentPerHost
+		switch {
+		case most.node == nil || most.V == 0: // no limit
+		case most.V < 0:
+			r.errorf(CodeValue, most.node, "write a number from 1", "maxConcurrentPerHost is %d", most.V)
+		case r.policy.boot == nil:
+			r.policy.boot = most.node
+		}
+	}
+}
+
 // tree is the policy file.
 func (b *policyBuilder) tree(at *yaml.Node) *yaml.Node {
 	root := mapping(at)
 	set(root, at, "apiVersion", text(at, policy.APIVersion))
 	set(root, at, "kind", text(at, policy.Kind))
+	if b.boot != nil {
+		boot := mapping(b.boot)
+		set(boot, b.boot, "perWorker", b.boot)
+		set(root, b.boot, "boot", boot)
+	}
 	profiles := list(at)
 	for _, p := range b.profiles {
 		entry := mapping(p.at)

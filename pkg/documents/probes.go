@@ -74,7 +74,8 @@ func noReadiness(at *yaml.Node) *yaml.Node {
 	return m
 }
 
-// probes builds the probes of a configuration; nil if it has no port to test.
+// probes builds the probes of a configuration; nil if it has none. The port is one that must be
+// exposed so that the kubelet can test it, 0 for none.
 func (r *reader) probes(b *block, at *yaml.Node, spec probeSpec) (*yaml.Node, int) {
 	port, place := 0, at
 	if spec.SSH != nil {
@@ -82,18 +83,17 @@ func (r *reader) probes(b *block, at *yaml.Node, spec probeSpec) (*yaml.Node, in
 		if spec.SSH.Port.V != 0 {
 			port, place = spec.SSH.Port.V, spec.SSH.Port.node
 		}
-		r.warnf(CodeProbe, place, "use tcpProbeConfiguration", "the SSH probe only tests whether port %d answers: c9s does not log in, and the user and password are not used", port)
 	}
 	if spec.TCP != nil {
-		if !spec.TCP.Port.isSet() {
+		switch {
+		case !spec.TCP.Port.isSet():
 			if spec.SSH == nil {
 				r.errorf(CodeMissingField, at, "add port", "tcpProbeConfiguration has no port")
 			}
-		} else {
-			if spec.SSH != nil && port != spec.TCP.Port.V {
-				r.warnf(CodeProbe, spec.TCP.Port.node, "remove sshProbeConfiguration", "of two ports to probe, only port %d is tested", spec.TCP.Port.V)
-			}
+		case spec.SSH == nil:
 			port, place = spec.TCP.Port.V, spec.TCP.Port.node
+		case port != spec.TCP.Port.V:
+			r.warnf(CodeProbe, spec.TCP.Port.node, "remove sshProbeConfiguration to test this port", "of two ports to probe, only port %d is tested, by a login", port)
 		}
 	}
 	if port != 0 && (port < 1 || port > 65535) {
@@ -111,19 +111,33 @@ func (r *reader) probes(b *block, at *yaml.Node, spec probeSpec) (*yaml.Node, in
 		}
 		return nil, 0
 	}
+	out := mapping(place)
+	if spec.SSH != nil {
+		set(out, place, "ssh", spec.login(place))
+		if seconds.V == 0 {
+			return out, 0
+		}
+	}
 	if e := b.expose; e != nil && (e.DisableExpose.V || e.ExposeType.V == "None") {
+		if spec.SSH != nil {
+			r.warnf(CodeProbe, seconds.node, "expose the node, or remove it", "startupSeconds has no effect: port %d is not exposed", port)
+			return out, 0
+		}
 		r.warnf(CodeProbe, place, "expose the node, or remove the probe", "port %d is not tested: it is not exposed", port)
 		return nil, 0
 	}
-	r.warnf(CodeProbe, place, "remove the probe to keep the test of the kind", "the probe of port %d replaces the readiness test of the kind", port)
+	if spec.SSH == nil {
+		r.warnf(CodeProbe, place, "remove the probe to keep the test of the kind", "the probe of port %d replaces the readiness test of the kind", port)
+	}
 	probe := func() *yaml.Node {
 		socket, m := mapping(place), mapping(place)
 		set(socket, place, "port", number(place, port))
 		set(m, place, "tcpSocket", socket)
 		return m
 	}
-	out := mapping(place)
-	set(out, place, "readiness", probe())
+	if spec.SSH == nil {
+		set(out, place, "readiness", probe())
+	}
 	if seconds.V > 0 {
 		startup := probe()
 		set(startup, seconds.node, "periodSeconds", number(seconds.node, startupPeriod))
@@ -131,4 +145,19 @@ func (r *reader) probes(b *block, at *yaml.Node, spec probeSpec) (*yaml.Node, in
 		set(out, seconds.node, "startup", startup)
 	}
 	return out, port
+}
+
+// login is the SSH probe of a configuration.
+func (spec probeSpec) login(at *yaml.Node) *yaml.Node {
+	m := mapping(at)
+	if p := spec.SSH.Port; p.V != 0 {
+		set(m, at, "port", p.node)
+	}
+	if v := spec.SSH.Username; v.V != "" {
+		set(m, at, "username", v.node)
+	}
+	if v := spec.SSH.Password; v.V != "" {
+		set(m, at, "password", v.node)
+	}
+	return m
 }

@@ -53,11 +53,7 @@ func (r *reader) compileTopology(o *object) {
 		}
 	}
 	r.launcher(b.name, spec.Deployment.launcherSpec)
-	for _, rollout := range []*yaml.Node{spec.Rollout.node, spec.Deployment.Rollout.node} {
-		if rollout != nil {
-			r.warnf(CodeIgnored, rollout, "remove it", "%s: rollout has no effect: c9s creates all Pods at once", b.name)
-		}
-	}
+	r.rollout(b.name, spec.Rollout, spec.Deployment.Rollout)
 	if keys, at := given(struct {
 		Naming       raw `yaml:"naming"`
 		Connectivity raw `yaml:"connectivity"`

@@ -92,7 +92,7 @@ type topologySpec struct {
 	Deployment   deploymentSpec `yaml:"deployment"`
 	StatusProbes *probesSpec    `yaml:"statusProbes"`
 	ImagePull    imagePullSpec  `yaml:"imagePull"`
-	Rollout      raw            `yaml:"rollout"`
+	Rollout      rolloutSpec    `yaml:"rollout"`
 	Naming       raw            `yaml:"naming"`
 	Connectivity raw            `yaml:"connectivity"`
 }
@@ -105,8 +105,14 @@ type deploymentSpec struct {
 	FilesFromSecret    raw             `yaml:"filesFromSecret"`
 	FilesFromURL       raw             `yaml:"filesFromURL"`
 	Persistence        *persistSpec    `yaml:"persistence"`
-	Rollout            raw             `yaml:"rollout"`
+	Rollout            rolloutSpec     `yaml:"rollout"`
 	launcherSpec       `yaml:",inline"`
+}
+
+// rolloutSpec is how many Pods are created, and boot, at a time.
+type rolloutSpec struct {
+	BatchSize            raw        `yaml:"batchSize"`
+	MaxConcurrentPerHost value[int] `yaml:"maxConcurrentPerHost"`
 }
 
 // launcherSpec is what 0.8 has for the launcher.
@@ -151,9 +157,9 @@ type probesSpec struct {
 type probeSpec struct {
 	StartupSeconds value[int] `yaml:"startupSeconds"`
 	SSH            *struct {
-		Username raw        `yaml:"username"`
-		Password raw        `yaml:"password"`
-		Port     value[int] `yaml:"port"`
+		Username value[string] `yaml:"username"`
+		Password value[string] `yaml:"password"`
+		Port     value[int]    `yaml:"port"`
 	} `yaml:"sshProbeConfiguration"`
 	TCP *struct {
 		Port value[int] `yaml:"port"`
@@ -275,11 +281,11 @@ type configSpec struct {
 		Labels      raw `yaml:"labels"`
 	} `yaml:"metadata"`
 	Deployment struct {
-		ResourcesDefault            raw `yaml:"resourcesDefault"`
-		ResourcesByContainerlabKind raw `yaml:"resourcesByContainerlabKind"`
-		NodeSelectorsByImage        raw `yaml:"nodeSelectorsByImage"`
-		ContainerStopSignals        raw `yaml:"containerStopSignals"`
-		Rollout                     raw `yaml:"rollout"`
+		ResourcesDefault            raw         `yaml:"resourcesDefault"`
+		ResourcesByContainerlabKind raw         `yaml:"resourcesByContainerlabKind"`
+		NodeSelectorsByImage        raw         `yaml:"nodeSelectorsByImage"`
+		ContainerStopSignals        raw         `yaml:"containerStopSignals"`
+		Rollout                     rolloutSpec `yaml:"rollout"`
 		launcherSpec                `yaml:",inline"`
 	} `yaml:"deployment"`
 	ImagePull struct {
@@ -287,9 +293,9 @@ type configSpec struct {
 		RegistryMetadataMirrors raw         `yaml:"registryMetadataMirrors"`
 		imagePullSpec           `yaml:",inline"`
 	} `yaml:"imagePull"`
-	Rollout            raw `yaml:"rollout"`
-	InClusterDNSSuffix raw `yaml:"inClusterDNSSuffix"`
-	Naming             raw `yaml:"naming"`
+	Rollout            rolloutSpec `yaml:"rollout"`
+	InClusterDNSSuffix raw         `yaml:"inClusterDNSSuffix"`
+	Naming             raw         `yaml:"naming"`
 }
 
 // trustSpec is how to reach a registry.

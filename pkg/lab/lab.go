@@ -49,6 +49,8 @@ type Lab struct {
 	NoLocalWires bool `json:"noLocalWires,omitempty"`
 	// Pack has the Pods prefer workers with other Pods of the lab.
 	Pack bool `json:"pack,omitempty"`
+	// BootPerWorker is how many Pods may boot at a time on one worker, 0 for any number.
+	BootPerWorker int `json:"bootPerWorker,omitempty"`
 	// Pods are the groups of nodes that share one Pod, sorted by name. Every
 	// node is in exactly one; most are alone.
 	Pods []Pod `json:"pods"`

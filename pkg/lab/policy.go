@@ -24,6 +24,8 @@ type Policy struct {
 	Startup          *corev1.Probe `json:"startup,omitempty"`
 	// NoReadiness leaves the readiness probe out, that of the kind too.
 	NoReadiness bool `json:"noReadiness,omitempty"`
+	// SSH is a readiness probe that logs in, beside the test of the kind.
+	SSH *SSHProbe `json:"ssh,omitempty"`
 	// Privileged overrides the kind's need.
 	Privileged *bool `json:"privileged,omitempty"`
 	// KVM is KVMRequired or KVMOptional, "" for the former.
@@ -45,6 +47,17 @@ type Policy struct {
 
 // ExternalRule says whether a node reaches a prefix outside the lab.
 type ExternalRule = contract.ExternalRule
+
+// SSHProbe is a login to the management address of a node.
+type SSHProbe struct {
+	Port     int    `json:"port"`
+	Username string `json:"username"`
+	// Password is empty if the Secret of the namespace has it, in its key Key.
+	Password string   `json:"-"`
+	Secret   string   `json:"secret,omitempty"`
+	Key      string   `json:"key,omitempty"`
+	Pos      diag.Pos `json:"pos"`
+}
 
 // ClusterFile is a file or a folder of a node that a Secret or ConfigMap of the lab's
 // namespace holds. The kubelet mounts it, so that its contents are unknown when the lab is

@@ -158,6 +158,12 @@ func (c *Compiled) read(ctx context.Context, in Input) error {
 // dropClusterFiles keeps a fetched topology out of the Secrets and ConfigMaps of the namespace.
 func (c *Compiled) dropClusterFiles() {
 	for _, n := range c.Lab.Nodes {
+		if s := n.Policy.SSH; s != nil && s.Secret != "" {
+			n.Policy.SSH = nil
+			c.Diags = append(c.Diags, diag.Diagnostic{Code: codeForeignFiles, Severity: diag.Warning, Pos: s.Pos, Node: n.Name,
+				Message: fmt.Sprintf("node %q: a fetched topology cannot use Secret %s of the namespace; the SSH probe is ignored", n.Name, s.Secret),
+				Hint:    "write it in a policy of your own (--policy), or use --trust"})
+		}
 		if files := n.Policy.Files; len(files) > 0 {
 			n.Policy.Files = nil
 			c.Diags = append(c.Diags, diag.Diagnostic{Code: codeForeignFiles, Severity: diag.Warning, Pos: files[0].Pos, Node: n.Name,

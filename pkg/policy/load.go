@@ -67,7 +67,7 @@ func (r *reader) load(data []byte) *Policy {
 }
 
 func (r *reader) tree(root *yaml.Node) *Policy {
-	top := r.mapping(root, "the policy file", "apiVersion", "kind", "image", "mgmt-names", "placement", "saved", "shared-claim", "wires", "segments", "management", "external", "profiles")
+	top := r.mapping(root, "the policy file", "apiVersion", "kind", "boot", "image", "mgmt-names", "placement", "saved", "shared-claim", "wires", "segments", "management", "external", "profiles")
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		n := top[key]
 		if n == nil {
@@ -82,6 +82,13 @@ func (r *reader) tree(root *yaml.Node) *Policy {
 	}
 	if n := top["image"]; n != nil && r.decode(n, "image", &p.image) && !apicheck.LegalImage(p.image) {
 		r.errorf(n, "write it like registry.example.net/c9s:1.2", "image %q is not a reference", p.image)
+	}
+	var boot Boot
+	if n := top["boot"]; n != nil && r.decode(n, "boot", &boot) {
+		if boot.PerWorker < 1 {
+			r.errorf(n, "write boot: {perWorker: 4}", "boot has perWorker %d, not a number from 1", boot.PerWorker)
+		}
+		p.bootPerWorker = boot.PerWorker
 	}
 	var names string
 	if n := top["mgmt-names"]; n != nil && r.decode(n, "mgmt-names", &names) {
@@ -269,8 +276,11 @@ func (r *reader) set(n *yaml.Node, p *profile) {
 			if err := s.check(key); err != nil {
 				r.errorf(v, "", "%v", err)
 			}
-			if key == "files" {
+			switch {
+			case key == "files":
 				r.files(v, s.Files)
+			case key == "probes" && s.Probes != nil && s.Probes.SSH != nil:
+				s.Probes.SSH.pos = r.Pos(v)
 			}
 			if key == "external" {
 				s.external = r.external(v)
@@ -350,6 +360,8 @@ func (s *Set) check(key string) error {
 				return err
 			}
 		}
+	case "probes":
+		return s.Probes.check()
 	case "secretFiles":
 		for _, pattern := range s.SecretFiles {
 			if _, err := path.Match(pattern, ""); err != nil {

@@ -49,6 +49,8 @@ type Policy struct {
 	saved bool
 	// suffixed reports whether management names are NODE.mgmt.
 	suffixed bool
+	// bootPerWorker is how many Pods may boot at a time on one worker, 0 for any number.
+	bootPerWorker int
 	// packed reports whether the Pods of the lab prefer to share workers.
 	packed bool
 }
@@ -101,6 +103,8 @@ type File struct {
 	// Placement is "spread" (the default) for Pods on as many workers as there are, or "pack"
 	// for few workers, where wires stay within a worker.
 	Placement string `json:"placement,omitempty"`
+	// Boot limits how many devices boot at the same time.
+	Boot *Boot `json:"boot,omitempty"`
 	// Wires is what all wires of the lab have in common.
 	Wires *Wires `json:"wires,omitempty"`
 	// Segments are networks that nodes join by what they are.
@@ -113,6 +117,12 @@ type File struct {
 	// Profiles set the Kubernetes side of nodes and the quality of links, for the nodes that
 	// they match.
 	Profiles []Profile `json:"profiles"`
+}
+
+// Boot limits how many devices boot at the same time.
+type Boot struct {
+	// PerWorker is the number of Pods that boot at a time on one worker.
+	PerWorker int `json:"perWorker"`
 }
 
 // Wires is what all wires of the lab have in common.
@@ -133,7 +143,7 @@ func (p *Policy) Saved() bool { return p.saved }
 // who reaches whom. A profile that matches no node is a warning.
 func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
 	l.EncryptWires, l.Image, l.SuffixMgmtNames = p.wires.Encrypt, p.image, p.suffixed
-	l.SharedClaim, l.Pack = p.sharedClaim, p.packed
+	l.SharedClaim, l.Pack, l.BootPerWorker = p.sharedClaim, p.packed, p.bootPerWorker
 	l.NoLocalWires = p.wires.Local != nil && !*p.wires.Local
 	for _, prof := range p.profiles {
 		prof.used = 0
@@ -163,6 +173,11 @@ func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
 		}
 	}
 	p.limitReach(l, diags)
+	for _, n := range l.Nodes {
+		if s := n.Policy.SSH; s != nil {
+			completeLogin(s, n, diags)
+		}
+	}
 	for _, prof := range p.profiles {
 		if prof.used == 0 {
 			diags.Warnf(CodeUnused, prof.pos, "check its match, or remove it", "profile %q matches no node", prof.name)
@@ -170,8 +185,19 @@ func (p *Policy) Apply(l *lab.Lab, diags *diag.List) {
 	}
 }
 
-// With returns the policy with the profiles of another one too. What is not in profiles is
-// that of p.
+// completeLogin adds the node's own credentials to its SSH probe.
+func completeLogin(s *lab.SSHProbe, n *lab.Node, diags *diag.List) {
+	s.Username = cmp.Or(s.Username, n.Credentials.Username)
+	if s.Secret == "" {
+		s.Password = cmp.Or(s.Password, n.Credentials.Password)
+	}
+	if s.Username == "" {
+		diags.Errorf(CodeInvalid, s.Pos, "add username and password, or secret", "node %q has an SSH probe, and its kind %s has no credentials", n.Name, n.Kind)
+	}
+}
+
+// With returns the policy with the profiles of another one too, and its limit of boots if p has
+// none. What else is not in profiles is that of p.
 func (p *Policy) With(other *Policy) *Policy {
 	switch {
 	case p == nil:
@@ -181,6 +207,9 @@ func (p *Policy) With(other *Policy) *Policy {
 	}
 	out := *p
 	out.profiles = slices.Concat(p.profiles, other.profiles)
+	if out.bootPerWorker == 0 {
+		out.bootPerWorker = other.bootPerWorker
+	}
 	sortProfiles(out.profiles)
 	return &out
 }

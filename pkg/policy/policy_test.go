@@ -230,6 +230,13 @@ func TestInvalidPolicies(t *testing.T) {
 		head + "- {name: a, set: {expose: {shared: true}}}\n":                                                                "c9s.yaml:4:27: error: expose.shared needs expose.type LoadBalancer [policy-invalid]",
 		head + "- {name: a, set: {expose: {type: LoadBalancer, shared: true, useMgmtAddress: true}}}\n":                      "c9s.yaml:4:27: error: expose.shared excludes expose.useMgmtAddress: the nodes share one address [policy-invalid]",
 		head + "- {name: a, set: {exposed: {}}}\n":                                                                           "c9s.yaml:4:19: error: unknown key \"exposed\" in set [policy-invalid]",
+		head + "- {name: a, set: {probes: {ssh: {}, noReadiness: true}}}\n":                                                  "c9s.yaml:4:27: error: probes.ssh is a readiness probe: remove readiness and noReadiness, or ssh [policy-invalid]",
+		head + "- {name: a, set: {probes: {ssh: {port: 70000}}}}\n":                                                          "c9s.yaml:4:27: error: probes.ssh: port 70000 is not a number from 1 to 65535 [policy-invalid]",
+		head + "- {name: a, set: {probes: {ssh: {password: a, secret: b}}}}\n":                                               "c9s.yaml:4:27: error: probes.ssh has a password and a secret: remove one of them [policy-invalid]",
+		head + "- {name: a, set: {probes: {ssh: {key: a}}}}\n":                                                               "c9s.yaml:4:27: error: probes.ssh has a key without a secret [policy-invalid]",
+		head + "- {name: a, set: {probes: {ssh: {secret: A B}}}}\n":                                                          "c9s.yaml:4:27: error: probes.ssh: \"A B\" cannot be the name of a Secret [policy-invalid]",
+		head + "- {name: a, set: {probes: {ssh: {secret: a, key: a/b}}}}\n":                                                  "c9s.yaml:4:27: error: probes.ssh: \"a/b\" cannot be a key of a Secret [policy-invalid]",
+		head + "- {name: a, set: {probes: {ssh: {user: a}}}}\n":                                                              "c9s.yaml:4:34: error: unknown key \"user\" in probes.ssh [policy-invalid]",
 		head + "- {name: a, set: {resources: {limit: {}}}}\n":                                                                "c9s.yaml:4:31: error: unknown key \"limit\" in resources [policy-invalid]",
 		head + "- {name: a, set: {persistence: {enabled: true, size: big}}}\n":                                               "c9s.yaml:4:32: error: persistence.size \"big\" is not a quantity such as 5Gi [policy-invalid]",
 		head + "- {name: a, set: {imagePullPolicy: Sometimes}}\n":                                                            "c9s.yaml:4:36: error: imagePullPolicy \"Sometimes\" is not Always, IfNotPresent or Never [policy-invalid]",
@@ -240,6 +247,8 @@ func TestInvalidPolicies(t *testing.T) {
 		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: true}\nprofiles:\n- {name: a, links: [{datapath: vxlan}]}\n": "c9s.yaml:5:21: error: datapath vxlan cannot be encrypted [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {local: false}\nprofiles:\n- {name: a, links: [{datapath: local}]}\n":  "c9s.yaml:5:21: error: datapath local is not there with wires.local: false [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nplacement: tight\n":                                                           "c9s.yaml:3:12: error: placement is \"tight\" [policy-invalid]",
+		"apiVersion: c9s.dev/v1\nkind: Policy\nboot: {perWorker: 0}\n":                                                       "c9s.yaml:3:7: error: boot has perWorker 0, not a number from 1 [policy-invalid]",
+		"apiVersion: c9s.dev/v1\nkind: Policy\nboot: {perHost: 1}\n":                                                         "c9s.yaml:3:8: error: unknown key \"perHost\" in boot [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nshared-claim: My Files\n":                                                     "c9s.yaml:3:15: error: shared-claim \"My Files\" is not a name of Kubernetes [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nmgmt-names: no\n":                                                             "c9s.yaml:3:13: error: mgmt-names is \"no\" [policy-invalid]",
 		"apiVersion: c9s.dev/v1\nkind: Policy\nwires: {encrypt: maybe}\n":                                                    "c9s.yaml:3:18: error: encrypt must be true or false, not the text \"maybe\" [policy-invalid]",
@@ -304,5 +313,40 @@ func TestSchema(t *testing.T) {
 		if _, ok := schema.Defs[def].Properties[field]; !ok {
 			t.Errorf("the schema has no %s.%s", def, field)
 		}
+	}
+}
+
+// TestSSHProbe: the first profile with a readiness probe of any form counts; what the probe does
+// not set is the node's own.
+func TestSSHProbe(t *testing.T) {
+	p, diags := Load("c9s.yaml", []byte(`apiVersion: c9s.dev/v1
+kind: Policy
+profiles:
+- {name: a, priority: 1, match: {names: [r1]}, set: {probes: {ssh: {secret: logins}}}}
+- {name: b, priority: 2, match: {names: [r2]}, set: {probes: {noReadiness: true}}}
+- {name: c, priority: 3, set: {probes: {ssh: {port: 2022, username: u}}}}
+`))
+	if p == nil {
+		t.Fatal(diags)
+	}
+	l := &lab.Lab{Nodes: []*lab.Node{
+		{Name: "r1", Credentials: lab.Credentials{Username: "admin", Password: "x"}}, {Name: "r2"},
+		{Name: "r3", Credentials: lab.Credentials{Username: "admin", Password: "y"}},
+	}}
+	list := &diag.List{}
+	p.Apply(l, list)
+	if got := l.Nodes[0].Policy.SSH; got == nil || got.Username != "admin" || got.Password != "" || got.Secret != "logins" || got.Key != "password" || got.Port != 22 {
+		t.Errorf("r1 has %+v", got)
+	}
+	if got := l.Nodes[1].Policy; got.SSH != nil || !got.NoReadiness {
+		t.Errorf("r2 has %+v", got.SSH)
+	}
+	if got := l.Nodes[2].Policy.SSH; got == nil || got.Username != "u" || got.Password != "y" || got.Port != 2022 {
+		t.Errorf("r3 has %+v", got)
+	}
+	p, _ = Load("c9s.yaml", []byte("apiVersion: c9s.dev/v1\nkind: Policy\nprofiles:\n- {name: a, set: {probes: {ssh: {}}}}\n"))
+	p.Apply(&lab.Lab{Nodes: []*lab.Node{{Name: "h", Kind: "linux"}}}, list)
+	if all := list.All(); len(all) != 1 || all[0].String() != `c9s.yaml:4:27: error: node "h" has an SSH probe, and its kind linux has no credentials [policy-invalid]` {
+		t.Errorf("without credentials: %v", all)
 	}
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -82,6 +83,60 @@ type Probes struct {
 	Startup   *corev1.Probe `json:"startup,omitempty"`
 	// NoReadiness starts the node without a readiness probe: it is ready once it runs.
 	NoReadiness bool `json:"noReadiness,omitempty"`
+	// SSH makes the node ready when its SSH server accepts a login, and the test of the kind, if
+	// there is one, succeeds.
+	SSH *SSHProbe `json:"ssh,omitempty"`
+}
+
+// SSHProbe logs in to the management address of a node.
+type SSHProbe struct {
+	// Port is 22 by default.
+	Port int `json:"port,omitempty"`
+	// Username is that of the topology or the kind by default.
+	Username string `json:"username,omitempty"`
+	// Password is that of the topology or the kind by default.
+	Password string `json:"password,omitempty"`
+	// Secret is the name of a Secret of the namespace that has the password.
+	Secret string `json:"secret,omitempty"`
+	// Key is the key of the Secret that has the password ("password" by default).
+	Key string `json:"key,omitempty"`
+
+	pos diag.Pos
+}
+
+// check tests what is beyond the types of the fields.
+func (p *Probes) check() error {
+	if p == nil || p.SSH == nil {
+		return nil
+	}
+	s := p.SSH
+	switch {
+	case p.Readiness != nil || p.NoReadiness:
+		return errors.New("probes.ssh is a readiness probe: remove readiness and noReadiness, or ssh")
+	case s.Port < 0 || s.Port > 65535:
+		return fmt.Errorf("probes.ssh: port %d is not a number from 1 to 65535", s.Port)
+	case s.Password != "" && s.Secret != "":
+		return errors.New("probes.ssh has a password and a secret: remove one of them")
+	case s.Key != "" && s.Secret == "":
+		return errors.New("probes.ssh has a key without a secret")
+	case s.Secret != "" && len(validation.IsDNS1123Subdomain(s.Secret)) > 0:
+		return fmt.Errorf("probes.ssh: %q cannot be the name of a Secret", s.Secret)
+	case s.Key != "" && len(validation.IsConfigMapKey(s.Key)) > 0:
+		return fmt.Errorf("probes.ssh: %q cannot be a key of a Secret", s.Key)
+	}
+	return nil
+}
+
+// resolved is the probe in the lab's terms. What it does not set is the node's own.
+func (s *SSHProbe) resolved() *lab.SSHProbe {
+	if s == nil {
+		return nil
+	}
+	out := &lab.SSHProbe{Port: cmp.Or(s.Port, 22), Username: s.Username, Password: s.Password, Secret: s.Secret, Pos: s.pos}
+	if s.Secret != "" {
+		out.Key = cmp.Or(s.Key, "password")
+	}
+	return out
 }
 
 // ClusterFile is a file or a folder that a Secret or ConfigMap of the lab's namespace holds.
@@ -159,8 +214,8 @@ func (s *Set) fill(p *lab.Policy) {
 		p.ImagePullSecrets = s.ImagePullSecrets
 	}
 	if s.Probes != nil {
-		if p.Readiness == nil && !p.NoReadiness {
-			p.Readiness, p.NoReadiness = s.Probes.Readiness, s.Probes.NoReadiness
+		if p.Readiness == nil && !p.NoReadiness && p.SSH == nil {
+			p.Readiness, p.NoReadiness, p.SSH = s.Probes.Readiness, s.Probes.NoReadiness, s.Probes.SSH.resolved()
 		}
 		if p.Liveness == nil {
 			p.Liveness = s.Probes.Liveness

@@ -84,6 +84,7 @@ func (b *deploymentBuilder) wireContainer() corev1.Container {
 		corev1.VolumeMount{Name: volumeDirectory, MountPath: contract.DirectoryDir, ReadOnly: true},
 		corev1.VolumeMount{Name: volumeWireKey, MountPath: path.Dir(contract.WireKeyFile), ReadOnly: true},
 	)
+	mounts = append(mounts, b.loginMounts()...)
 	if b.pod.needsHostProc(b.index.lab) {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeHostProc, MountPath: contract.HostProc})
 	}

@@ -51,6 +51,8 @@ func (b *deploymentBuilder) probes(m member, c *corev1.Container) {
 	c.LivenessProbe, c.StartupProbe = policy.Liveness, policy.Startup
 	switch {
 	case policy.NoReadiness:
+	case policy.SSH != nil:
+		c.ReadinessProbe = loginProbe(m)
 	case policy.Readiness != nil:
 		c.ReadinessProbe = policy.Readiness
 	case m.plan.Readiness != nil:

@@ -52,7 +52,8 @@ func (s *stager) programs(m member) []contract.Container {
 		if i == 0 && s.pod.keepsDisk(m) {
 			b.payloads = append(b.payloads, diskEntries()...)
 		}
-		if len(b.out) == 0 && len(b.payloads) == 0 && !hold {
+		helps := i == 0 && m.node.Policy.SSH != nil // the helper is what the kubelet runs
+		if len(b.out) == 0 && len(b.payloads) == 0 && !hold && !helps {
 			continue
 		}
 		out = append(out, contract.Container{

@@ -77,6 +77,8 @@ func (s *stager) stage() staged {
 		}
 		node.Entries = append(node.Entries, missingFolders(m.plan)...)
 		node.Gate = s.gate(m.node)
+		node.Login = s.login(m)
+		out.empty = out.empty && node.Login == nil
 		node.Containers = s.programs(m)
 		for _, c := range node.Containers {
 			out.programs[c.Name] = true
@@ -86,6 +88,9 @@ func (s *stager) stage() staged {
 		}
 		out.empty = out.empty && len(node.Entries) == 0 && len(node.Containers) == 0
 		list.Nodes = append(list.Nodes, node)
+	}
+	if !s.index.opts.NoController && slices.ContainsFunc(s.pod.members, func(m member) bool { return len(m.plan.Containers) > 0 }) {
+		list.BootPerWorker = s.index.lab.BootPerWorker // without a controller, nobody would grant a turn
 	}
 	if s.total > stagedLarge {
 		s.diags.Warnf(CodeStagedSize, s.pod.primary.Pos, "put large files in the image or on a volume",

@@ -86,6 +86,47 @@ func Over(ctx context.Context, client *http.Client, at netip.Addr, w contract.Wa
 	return false, fmt.Errorf("stage %s of node %s: the sidecar at %s answers %s", w.Stage, w.Node, at, resp.Status)
 }
 
+// Login has the sidecar of this Pod, by its socket, log in to a node.
+func Login(ctx context.Context, socket, id string) error {
+	client := SocketClient(socket)
+	client.Timeout = 0 // ctx has one
+	resp, err := get(ctx, client, netip.AddrFrom4([4]byte{127, 0, 0, 1}), PathLogin, url.Values{"node": {id}})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	data, err := foreign.Read(resp.Body, foreign.MaxStatus)
+	if err != nil {
+		return err
+	}
+	return errors.New(strings.TrimSpace(string(data)))
+}
+
+// Turn tells the sidecar at an address that its devices may boot.
+func Turn(ctx context.Context, client *http.Client, at netip.Addr) error {
+	return boot(ctx, client, at, url.Values{QueryTurn: {"true"}})
+}
+
+// Ahead tells the sidecar at an address how many Pods boot before its own.
+func Ahead(ctx context.Context, client *http.Client, at netip.Addr, pods int) error {
+	return boot(ctx, client, at, url.Values{QueryAhead: {strconv.Itoa(pods)}})
+}
+
+func boot(ctx context.Context, client *http.Client, at netip.Addr, query url.Values) error {
+	resp, err := get(ctx, client, at, PathBoot, query)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("turn to boot: the sidecar at %s answers %s", at, resp.Status)
+	}
+	return nil
+}
+
 // Bridge asks the sidecar of this Pod, by its socket, for an object of a bridge node.
 func Bridge(ctx context.Context, socket, node, object string) (string, error) {
 	resp, err := get(ctx, SocketClient(socket), netip.AddrFrom4([4]byte{127, 0, 0, 1}), PathBridge, url.Values{"node": {node}, "object": {object}})

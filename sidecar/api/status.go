@@ -47,6 +47,12 @@ const (
 	// PathBridge takes node and object, and shows of a bridge node what bridge(8) does
 	// of a bridge. Only this Pod's own sockets have it.
 	PathBridge = "/bridge"
+	// PathLogin takes the ID of a node, logs in to it by SSH, and answers 204 if that succeeds, 503
+	// with the reason if not. Only this Pod's own sockets have it.
+	PathLogin = "/login"
+	// PathBoot takes the controller's answer to a Pod that waits for its turn to boot: QueryTurn,
+	// or QueryAhead, the number of Pods that are before it. It answers 204.
+	PathBoot = "/boot"
 	// PathMetrics answers in Prometheus' text format.
 	PathMetrics = "/metrics"
 )
@@ -79,9 +85,27 @@ type Status struct {
 	Interfaces []Interface `json:"interfaces"`
 	Fabric     wire.Status `json:"fabric"`
 	Programs   []Program   `json:"programs,omitempty"`
+	// Boot is the Pod's turn to boot, nil in a lab without a limit.
+	Boot *Boot `json:"boot,omitempty"`
 	// LastError is what went wrong last, also where it has passed since.
 	LastError   string    `json:"lastError,omitempty"`
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
+}
+
+// The parameters of PathBoot.
+const (
+	QueryTurn  = "turn"
+	QueryAhead = "ahead"
+)
+
+// Boot is a Pod's turn to boot its devices.
+type Boot struct {
+	// PerWorker is the limit of the lab.
+	PerWorker int `json:"perWorker"`
+	// Since is when the Pod began to wait for its turn, zero before.
+	Since time.Time `json:"since,omitzero"`
+	// Began is when the devices could start, zero before.
+	Began time.Time `json:"began,omitzero"`
 }
 
 // Mgmt is the management interface.

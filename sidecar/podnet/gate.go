@@ -78,6 +78,8 @@ type gate struct {
 	// cannot be waited for: a Pod's containers start together.
 	others []contract.WaitFor
 	links  []contract.WaitFor
+	// turn is nil in a lab without a limit.
+	turn *turn
 	// file remembers that the gate has opened.
 	file string
 
@@ -100,9 +102,12 @@ func newGate(m *contract.Manifest, asker *asker, own func(contract.WaitFor) (ove
 		}
 		g.links = append(g.links, n.Gate.CreateLinks...)
 	}
-	if _, err := os.Stat(file); err == nil {
+	var began time.Time
+	if text, err := os.ReadFile(file); err == nil {
 		g.open, g.linksOpen = true, true
+		began, _ = time.Parse(time.RFC3339, string(text))
 	}
+	g.turn = newTurn(m.BootPerWorker, began)
 	g.linksOpen = g.linksOpen || len(g.links) == 0
 	return g
 }
@@ -118,6 +123,7 @@ func (g *gate) run(ctx context.Context, changed func()) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-g.turn.wakes():
 		case <-time.After(min(askEvery, max(time.Until(g.from.Add(g.delay)), 10*time.Millisecond))):
 		}
 	}
@@ -133,6 +139,9 @@ func (g *gate) look(ctx context.Context) bool {
 		if left := time.Until(g.from.Add(g.delay)); reason == "" && left > 0 {
 			reason = "startup-delay: " + left.Round(time.Second).String() + " left"
 		}
+		if reason == "" { // what is ready to boot takes its turn
+			reason = g.turn.wait()
+		}
 		open = reason == ""
 	}
 	if !linksOpen {
@@ -147,7 +156,11 @@ func (g *gate) look(ctx context.Context) bool {
 	g.open, g.linksOpen, g.waiting = open, linksOpen, reason
 	if open && linksOpen {
 		// Without the file a restart asks once more, that is all.
-		_ = link.WriteFile(g.file, nil)
+		var began []byte
+		if b := g.turn.status(); b != nil {
+			began = []byte(b.Began.Format(time.RFC3339))
+		}
+		_ = link.WriteFile(g.file, began)
 	}
 	return open && linksOpen
 }

@@ -107,6 +107,8 @@ func (s *sidecar) handler() http.Handler {
 		api.PathStatus:  door.Bounded(s.serveStatus),
 		api.PathStages:  door.Bounded(s.serveStage),
 		api.PathBridge:  door.Bounded(s.serveBridge),
+		api.PathBoot:    s.serveBoot,
+		api.PathLogin:   s.serveLogin,
 		api.PathMetrics: door.Bounded(s.metrics),
 	}
 }
@@ -183,6 +185,15 @@ func (s *sidecar) serveStage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// serveBoot takes the controller's answer to a Pod that waits for its turn to boot.
+func (s *sidecar) serveBoot(w http.ResponseWriter, r *http.Request) {
+	var t *turn
+	if g := s.look().gate; g != nil {
+		t = g.turn
+	}
+	t.serve(w, r)
 }
 
 // serveBridge shows a bridge node to this Pod's own programs.

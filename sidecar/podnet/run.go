@@ -72,6 +72,7 @@ type sidecar struct {
 	nextFault  time.Time // when a fault begins or ends; zero for none
 
 	wake   poke
+	logins chan struct{}
 	begins atomic.Bool  // the startup probe has succeeded
 	passAt atomic.Int64 // when the pass began, in ns since begun; 0 between passes
 
@@ -137,7 +138,7 @@ func newSidecar(cfg Config) (*sidecar, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netlink in the device's network namespace: %w", err)
 	}
-	s := &sidecar{cfg: cfg, own: own, nl: nl, device: device, wake: newPoke(), begun: time.Now()}
+	s := &sidecar{cfg: cfg, own: own, nl: nl, device: device, wake: newPoke(), logins: make(chan struct{}, logins), begun: time.Now()}
 	if s.conf, err = dns.Load(cfg.state("resolv.json"), cfg.ResolvConf); err != nil {
 		return nil, err
 	}

@@ -154,6 +154,9 @@ func (s *sidecar) status() api.Status {
 	}
 	st.Startup, st.StartupReason = s.startup()
 	st.Ready, st.ReadyReason = s.ready()
+	if v.gate != nil {
+		st.Boot = v.gate.turn.status()
+	}
 	if v.failed != nil {
 		st.LastError, st.LastErrorAt = v.failed.Error(), v.failedAt
 	}
