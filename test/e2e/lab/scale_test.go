@@ -13,11 +13,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
@@ -68,16 +72,20 @@ func TestScale(t *testing.T) {
 	t.Logf("%d nodes, %d links: rendered in %.1f s, %d MiB resident, %d objects, %.1f MB",
 		n, 2*n, rendered.took.Seconds(), rendered.memory, bytes.Count(rendered.out, []byte("\nkind: ")), float64(len(rendered.out))/1e6)
 
+	plain := plainDeployments(t, c, n)
+
 	mark, began := c.MarkAudit(t), time.Now()
 	deployed := l.run(t, "deploy", topo, "-n", l.ns, "--image", c9sImage, "--planner", "builtin", "--yes", "-o", "json")
 	testcluster.Eventually(t, 5*time.Minute, "the controller to report that all is ready", func() error { return l.reported(t, n) })
 	converged := time.Since(began)
 	applied, ready := seconds(deployed.out, "applied"), seconds(deployed.out, "ready")
-	t.Logf("applied in %.1f s, all Pods ready after %.1f s, converged after %.1f s; c9s deploy: %.1f s, %d MiB resident",
-		applied, ready, converged.Seconds(), deployed.took.Seconds(), deployed.memory)
+	t.Logf("applied in %.1f s, all Pods ready after %.1f s, converged after %.1f s, %.2f times the plain Deployments; c9s deploy: %.1f s, %d MiB resident",
+		applied, ready, converged.Seconds(), converged.Seconds()/plain.Seconds(), deployed.took.Seconds(), deployed.memory)
 
 	time.Sleep(10 * time.Second) // what is under way ends
-	tellWrites(t, "until converged", c.WritesSince(t, mark), n)
+	all := c.WritesSince(t, mark)
+	tellWrites(t, "until converged", all, n)
+	tellTimes(t, all, began)
 	mark = c.MarkAudit(t)
 	asked := lab.asked.Load()
 	time.Sleep(time.Minute)
@@ -120,6 +128,59 @@ func TestScale(t *testing.T) {
 	began = time.Now()
 	destroyed := l.run(t, "destroy", l.name, "-n", l.ns, "--yes", "--timeout", "30m")
 	t.Logf("destroyed in %.1f s, %d MiB resident", time.Since(began).Seconds(), destroyed.memory)
+}
+
+// plainDeployments measures n Deployments of one simulated Pod each until all are available.
+func plainDeployments(t *testing.T, c *testcluster.Cluster, n int) time.Duration {
+	t.Helper()
+	ns := c.Namespace(t)
+	mark, began := c.MarkAudit(t), time.Now()
+	objects := testcluster.Objects(t, strings.ReplaceAll(deployments("", n), "nodeSelector: {kubernetes.io/os: linux}",
+		"nodeSelector: {type: kwok}\n      tolerations: [{key: kwok.x-k8s.io/node, operator: Exists, effect: NoSchedule}]"))
+	queue := make(chan *unstructured.Unstructured, len(objects))
+	for _, object := range objects {
+		queue <- object
+	}
+	close(queue)
+	var senders sync.WaitGroup
+	for range 32 {
+		senders.Go(func() {
+			for object := range queue {
+				d := &appsv1.Deployment{}
+				err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, d)
+				if err == nil {
+					_, err = c.Typed.AppsV1().Deployments(ns).Create(t.Context(), d, metav1.CreateOptions{})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	senders.Wait()
+	applied := time.Since(began)
+	testcluster.Eventually(t, 10*time.Minute, "all Deployments to be available", func() error {
+		list, err := c.Typed.AppsV1().Deployments(ns).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		available := 0
+		for _, d := range list.Items {
+			available += int(d.Status.AvailableReplicas)
+		}
+		if available < n {
+			return fmt.Errorf("%d of %d are available", available, n)
+		}
+		return nil
+	})
+	took := time.Since(began)
+	time.Sleep(10 * time.Second) // what is under way ends
+	all := c.WritesSince(t, mark)
+	t.Logf("%d plain Deployments: applied in %.1f s, available after %.1f s", n, applied.Seconds(), took.Seconds())
+	tellWrites(t, "until then", all, n)
+	tellTimes(t, all, began)
+	c.RemoveNamespace(t, ns)
+	return took
 }
 
 // A ran is what became of a command.
