@@ -92,14 +92,15 @@ docs/guides/capture.md lists the part of the language that c9s supports.`,
 	return cmd
 }
 
-// completeEnds completes NODE:INTERFACE of the running lab.
+// completeEnds completes NODE:INTERFACE of the running lab and, after the name of a node, its
+// aliases.
 func (f *nodeRef) completeEnds(world IO) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 		defer cancel()
 		quiet := world
 		quiet.Err = discard{}
-		client, found, _, err := f.find(ctx, quiet)
+		client, found, nodes, err := f.find(ctx, quiet)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -111,8 +112,29 @@ func (f *nodeRef) completeEnds(world IO) cobra.CompletionFunc {
 		for _, end := range endsOf(links) {
 			names = append(names, end.Node+":"+end.Interface)
 		}
+		if node, _, ok := strings.Cut(word, ":"); ok {
+			names = append(names, aliasesOf(ctx, client, found, nodes, node)...)
+		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// aliasesOf returns the aliases of a node's interfaces, as NODE:ALIAS.
+func aliasesOf(ctx context.Context, client *cluster.Client, found cluster.Found, nodes []cluster.Node, node string) (names []string) {
+	i := slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.Name == node })
+	if i < 0 {
+		return nil
+	}
+	links, err := client.Links(ctx, found, nodes[i].Deployment)
+	if err != nil {
+		return nil
+	}
+	for _, in := range links.Interfaces {
+		if in.Node == node && in.Alias != "" {
+			names = append(names, node+":"+in.Alias)
+		}
+	}
+	return names
 }
 
 // endsOf returns the ends of links, those of a link one after the other.

@@ -96,6 +96,11 @@ profiles:
 	if out := called(t, "c9s", "tools", "netem", "show", "-n", "clab-demo-R1", "--format", "json"); !strings.Contains(out, `"delay": "7ms"`) {
 		t.Errorf("tools netem show: %s", out)
 	}
+	for word, want := range map[string]string{"R": ":4\n", "R1:": "R1:ge-0/0/0\n:4\n", "R9:": ":4\n"} { // this lab has no list of its links
+		if out, _, code := run(t, "__complete", "link", "down", "--lab", "demo", "-n", "ns", word); code != 0 || out != want {
+			t.Errorf("completion of %q: %q, want %q", word, out, want)
+		}
+	}
 	for line, want := range map[string]string{
 		"set R1:eth1":                       "nothing to set",
 		"set R1 --loss 1":                   "write NODE:INTERFACE",

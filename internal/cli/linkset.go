@@ -328,7 +328,8 @@ func newLinkReset(world IO) *cobra.Command {
 	return cmd
 }
 
-// resetAll restores every interface that differs from what is declared.
+// resetAll restores every interface that differs from what is declared. One that it cannot restore
+// does not keep it from the others.
 func (f *linkChange) resetAll(ctx context.Context, world IO, to quality) error {
 	l, err := f.links(ctx, world)
 	if err != nil {
@@ -339,14 +340,17 @@ func (f *linkChange) resetAll(ctx context.Context, world IO, to quality) error {
 		return fail(err)
 	}
 	var reset []linkEnd
+	var failed []error
 	for _, row := range rows {
 		if !row.Changed {
 			continue
 		}
-		if row, err = l.set(ctx, row.Node+":"+row.Interface, to); err != nil {
-			return fail(err)
+		name := row.Node + ":" + row.Interface
+		if row, err = l.set(ctx, name, to); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+			continue
 		}
 		reset = append(reset, row)
 	}
-	return fail(printEnds(world, reset, f.output))
+	return fail(errors.Join(append(failed, printEnds(world, reset, f.output))...))
 }
