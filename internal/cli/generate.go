@@ -87,6 +87,9 @@ func (f *generateFlags) run(world IO, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if f.dir == "-" {
+		return errors.New("--output -: a lab is several files in a folder; --file - prints the topology alone")
+	}
 	tiers := f.nodes != "" && f.shape == generate.Clos
 	if f.file != "" || tiers && f.dir == "" {
 		text, err := generate.Topology(o)

@@ -201,6 +201,8 @@ func TestGenerateUsage(t *testing.T) {
 		{[]string{"--shape", "isp", "--underlay", "ebgp"}, ExitFailure, `the underlay "ebgp": for the kinds of this network, use one of isis, ospf`},
 		{[]string{"--shape", "isp", "--kind", "sonic-vs", "--underlay", "ospf"}, ExitFailure, `the underlay "ospf": c9s has no configuration of these kinds for the shape isp`},
 		{[]string{"--name", "Big", "--leaves", "0"}, ExitFailure, "0 nodes in tier 1"},
+		{[]string{"-o", "-"}, ExitUsage, "--file - prints the topology alone"},
+		{[]string{"--name", "dc-"}, ExitFailure, "starting and ending with a letter or digit"},
 		{[]string{"more"}, ExitUsage, "unknown command"},
 	} {
 		if _, errs, code := run(t, append([]string{"generate"}, c.args...)...); code != c.code || !strings.Contains(errs, c.says) {

@@ -16,6 +16,9 @@ type Maker struct {
 	// Forms are the schemas of the other forms in which types may be written.
 	Forms map[reflect.Type][]map[string]any
 
+	// Required are the keys that objects must have, by TYPE.
+	Required map[string][]string
+
 	defs map[string]any
 }
 
@@ -76,7 +79,11 @@ func (m *Maker) own(t reflect.Type) map[string]any {
 func (m *Maker) object(t reflect.Type) map[string]any {
 	properties := map[string]any{}
 	m.fields(t, t.Name(), properties)
-	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	out := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	if keys := m.Required[t.Name()]; len(keys) > 0 {
+		out["required"] = keys
+	}
+	return out
 }
 
 func (m *Maker) fields(t reflect.Type, owner string, properties map[string]any) {

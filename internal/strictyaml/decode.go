@@ -222,6 +222,7 @@ func (d *Decoder) Decode(n *yaml.Node, target any, path string) {
 		for _, item := range n.Content {
 			elem := reflect.New(v.Type().Elem())
 			d.Decode(item, elem.Interface(), path+"[]")
+			d.placeNull(item, elem.Elem())
 			v.Set(reflect.Append(v, elem.Elem()))
 		}
 	case reflect.Map:
@@ -234,6 +235,16 @@ func (d *Decoder) Decode(n *yaml.Node, target any, path string) {
 		d.DecodeStruct(n, target, path, nil)
 	default:
 		d.decodeScalar(n, v, path)
+	}
+}
+
+// placeNull sets the position of an entry of a list that is null, for complaints about it.
+func (d *Decoder) placeNull(n *yaml.Node, entry reflect.Value) {
+	if n = d.Deref(n); n == nil || !IsNull(n) || entry.Kind() != reflect.Struct {
+		return
+	}
+	if f := fieldsOf(entry.Type()); f.pos != nil {
+		entry.FieldByIndex(f.pos).Set(reflect.ValueOf(d.Pos(n)))
 	}
 }
 

@@ -59,8 +59,8 @@ var (
 		"Members would have the same subnet on two interfaces.",
 		"Choose another subnet for the segment, or for mgmt.")
 	CodeSegmentGateway = declare("segment-gateway", "the gateway of a segment cannot have an address",
-		"The gateway is a bridge or the host, which have no interfaces of their own.",
-		"Name a node with a container as the gateway, or reserve an address only.")
+		"The gateway is a bridge or the host, which have no interfaces of their own, or another node of the segment has its address.",
+		"Name a node with a container as the gateway, or reserve an address only; change the other node's address.")
 	CodeSaved = declare("saved-configurations", "nodes have configurations that c9s save wrote",
 		"The folder configs next to the topology has files of nodes. They are used only with --saved.",
 		"None needed. Use --saved to start the nodes with them, or delete the files.")

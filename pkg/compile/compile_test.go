@@ -496,6 +496,14 @@ func TestHealthcheckThatDockerIgnores(t *testing.T) {
 	}
 }
 
+// TestMappedNamePlace: the warning about names is at the first one that differs.
+func TestMappedNamePlace(t *testing.T) {
+	_, diags := compileText(t, "name: t\ntopology:\n  nodes:\n    a: {kind: linux, image: a}\n    R1: {kind: linux, image: a}\n    R2: {kind: linux, image: a}\n", nil, Options{})
+	if len(diags) != 1 || diags[0].Pos.Line != 5 {
+		t.Errorf("%v", diags)
+	}
+}
+
 // TestMappedLabName: a lab whose name is not its namespace's is reported, with its nodes.
 func TestMappedLabName(t *testing.T) {
 	text := func(name string) string {

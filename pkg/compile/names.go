@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -105,6 +106,7 @@ func (c *compiler) nameNodes() {
 	used := map[string]string{}
 	pos := map[string]diag.Pos{}
 	var mapped []string
+	var first diag.Pos
 	if c.o.Namespace == "" && c.lab.Namespace != c.lab.Name && !strings.ContainsFunc(c.lab.Name, notInName) {
 		mapped = append(mapped, "the lab "+c.lab.Name+" as "+c.lab.Namespace)
 	}
@@ -112,6 +114,7 @@ func (c *compiler) nameNodes() {
 		n.ID = MapName(n.Name, maxNodeID)
 		if n.ID != n.Name {
 			mapped = append(mapped, n.Name+" as "+n.ID)
+			first = cmp.Or(first, n.Pos)
 		}
 		if strings.HasPrefix(n.ID, "c9s-") {
 			c.diags.Errorf(CodeNameReserved, n.Pos, "rename the node", "node %q would be called %q in Kubernetes, but names that start with c9s- are reserved", n.Name, n.ID)
@@ -131,6 +134,6 @@ func (c *compiler) nameNodes() {
 	if len(shown) > 8 {
 		shown = append(append([]string{}, mapped[:8]...), fmt.Sprintf("and %d more", len(mapped)-8))
 	}
-	c.diags.Warnf(CodeNameMapped, c.order[0].Pos, "the command line accepts either spelling; inside the device the name stays as written",
+	c.diags.Warnf(CodeNameMapped, cmp.Or(first, c.order[0].Pos), "the command line accepts either spelling; inside the device the name stays as written",
 		"Kubernetes does not allow some names and shows %s", strings.Join(shown, ", "))
 }

@@ -66,10 +66,13 @@ func (c *compiler) joinSegment(s *segment, members []lab.Member) {
 	if s.Gateway.Node != "" {
 		gateway := s.gatewayMember(members)
 		members = slices.DeleteFunc(members, func(m lab.Member) bool { return m.Node.Name == s.Gateway.Node })
-		if n := c.nodes[s.Gateway.Node]; n != nil && n.RootNamespace {
+		switch n := c.nodes[s.Gateway.Node]; {
+		case n == nil:
+			c.diags.Errorf(CodeUnknownNode, gateway.Pos, c.nodeHint(s.Gateway.Node), "the gateway of segment %q is %q, which is neither a node of the topology nor an address", s.Name, s.Gateway.Node)
+		case n.RootNamespace:
 			c.diags.Errorf(CodeSegmentGateway, gateway.Pos, "name a node with a container", "the gateway of segment %q is node %q of kind %s, which has no interfaces of its own", s.Name, n.Name, n.Kind)
-		} else {
-			s.gateway = c.join(s, s.Gateway.Node, gateway)
+		default:
+			s.gateway = c.join(s, n.Name, gateway)
 		}
 	}
 	for _, m := range members {
@@ -147,8 +150,15 @@ func (c *compiler) allocateSegment(s *segment) {
 	pool.Larger = "set a larger subnet for the segment"
 	// Links of the topology may lead to the bridge too, with addresses of their own.
 	for _, e := range s.bridge.Endpoints {
-		if far := c.farEnd(e); far != nil {
-			pool.Reserved = append(pool.Reserved, far.IPv4.Addr(), far.IPv6.Addr())
+		far := c.farEnd(e)
+		if far == nil {
+			continue
+		}
+		for _, a := range []netip.Addr{far.IPv4.Addr(), far.IPv6.Addr()} {
+			if s.gateway != nil && a.IsValid() && a == s.Gateway.Address {
+				c.diags.Errorf(CodeSegmentGateway, s.Gateway.Pos, "set another address for one of the two", "the gateway of segment %q gets %s, and %s:%s has it already (at %s)", s.Name, a, far.Node, far.Interface, far.Pos)
+			}
+			pool.Reserved = append(pool.Reserved, a)
 		}
 	}
 	ends := map[string]*lab.Endpoint{}

@@ -94,7 +94,7 @@ func (o Options) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if len(o.Name) > 40 || !validName.MatchString(o.Name) {
-		wrong("the name %q: use at most 40 lower-case letters, digits and dashes", o.Name)
+		wrong("the name %q: use at most 40 lower-case letters, digits and dashes, starting and ending with a letter or digit", o.Name)
 	}
 	if !slices.Contains(Shapes, o.Shape) {
 		wrong("the shape %q: use one of %s", o.Shape, strings.Join(Shapes, ", "))

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"net/netip"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -27,6 +30,19 @@ func shaped(shape string, n, hosts int) Options {
 
 func isp(edges, core, customers, hosts int) Options {
 	return Options{Name: "isp", Shape: ISP, Hosts: hosts, Customers: customers, Tiers: []Tier{{Name: "pe", Count: edges, Kind: KindFRR}, {Name: "p", Count: core, Kind: KindFRR}}}
+}
+
+// TestNames: YAML reads the name of the lab as the text that it is.
+func TestNames(t *testing.T) {
+	for _, name := range []string{"null", "true", "1", "0x10", "1e3", "2024-01-01", "dc", "a-1"} {
+		o := dc(1, 1, 0, 0)
+		o.Name = name
+		data, err := Topology(o)
+		var topo struct{ Name any }
+		if err = errors.Join(err, yaml.Unmarshal(data, &topo)); err != nil || topo.Name != name {
+			t.Errorf("%s: the name is %#v, %v", name, topo.Name, err)
+		}
+	}
 }
 
 // TestGolden holds what people read: all files of small networks.
@@ -124,7 +140,7 @@ func TestGrowth(t *testing.T) {
 func TestBad(t *testing.T) {
 	many := func(n int) []Tier { return slices.Repeat([]Tier{{Count: 1, Kind: "x"}}, n) }
 	for want, o := range map[string]Options{
-		"the name \"A_b\": use at most 40 lower-case letters, digits and dashes\n0 nodes in tier 2: use 1 to 8000\n-1 hosts for each router: use 0 to 200": {
+		"the name \"A_b\": use at most 40 lower-case letters, digits and dashes, starting and ending with a letter or digit\n0 nodes in tier 2: use 1 to 8000\n-1 hosts for each router: use 0 to 200": {
 			Name: "A_b", Shape: Clos, Hosts: -1, Tiers: []Tier{{Count: 1, Kind: "x"}, {Kind: "x"}}},
 		"the shape \"star\": use one of clos, ring, mesh, hub, isp":                                   {Name: "a", Shape: "star", Tiers: many(1)},
 		"1 nodes in tier 1: use 3 to 8000":                                                            {Name: "a", Shape: Ring, Tiers: many(1)},

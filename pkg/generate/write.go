@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // names are the interfaces of kinds that have no eth1, by the first one's name.
@@ -61,7 +63,7 @@ func (n *network) topology() []byte {
 	if n.underlay != "" {
 		line("# fabric.yaml configures the routers.")
 	}
-	line("name: %s", n.options.Name)
+	line("name: %s", text(n.options.Name))
 	if len(n.nodes)+len(n.hosts) > manyNodes {
 		line("mgmt:")
 		line("  ipv4-subnet: 172.20.0.0/16")
@@ -99,6 +101,12 @@ func (n *network) topology() []byte {
 		}
 	}
 	return out.Bytes()
+}
+
+// text writes a name such as null or 1e3, which YAML would not read as text, in quotes.
+func text(name string) string {
+	out, _ := yaml.Marshal(name) // a string has no error
+	return strings.TrimSpace(string(out))
 }
 
 // describe says what the network is, as a sentence without its end.

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/c9s-lab/c9s/internal/strictyaml"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
@@ -20,14 +21,14 @@ type ExternalRule struct {
 	Allow topology.Bool `json:"allow"`
 }
 
-// external reads and checks a list of rules. The result is sorted, the longest prefixes first,
-// and not nil: an empty list is not the same as none.
+// external reads and checks a list of rules. The result is sorted, the longest prefixes first.
+// An empty list is not nil: it lifts the rules that nodes would have without it.
 func (r *reader) external(n *yaml.Node) []lab.ExternalRule {
 	var rules []ExternalRule
-	out := []lab.ExternalRule{}
-	if !r.decode(n, "external", &rules) {
-		return out
+	if !r.decode(n, "external", &rules) || strictyaml.IsNull(n) {
+		return nil
 	}
+	out := []lab.ExternalRule{}
 	lines := map[netip.Prefix]int{}
 	for i, rule := range rules {
 		at := r.Deref(n.Content[i])

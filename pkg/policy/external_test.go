@@ -36,6 +36,11 @@ profiles:
 	if plain, _ := compileWith(t, reachLab, "profiles: []\n", compile.Options{}); plain.Node("h1").Policy.External != nil {
 		t.Error("a policy without external sets it")
 	}
+	// A key without a value sets nothing.
+	blank, _ := compileWith(t, reachLab, "external: [{prefixes: [10.0.0.0/8], allow: false}]\nprofiles: [{name: a, set: {external: }}]\n", compile.Options{})
+	if got := fmt.Sprint(blank.Node("h1").Policy.External); got != "[{10.0.0.0/8 false}]" {
+		t.Errorf("a profile with a blank external has the rules %s", got)
+	}
 	// One more node changes no other's rules.
 	more, _ := compileWith(t, strings.Replace(reachLab, "    h1:", "    h0: {group: hosts}\n    h1:", 1), "external: [{prefixes: [10.0.0.0/8], allow: false}]\n", compile.Options{})
 	less, _ := compileWith(t, reachLab, "external: [{prefixes: [10.0.0.0/8], allow: false}]\n", compile.Options{})
@@ -48,7 +53,9 @@ profiles:
 
 func TestInvalidExternal(t *testing.T) {
 	for text, want := range map[string]string{
-		"external: all":                                                                                "3:11: error: external must be a list, not the text \"all\"",
+		"external: all":    "3:11: error: external must be a list, not the text \"all\"",
+		"external: [null]": "3:12: error: a rule of external does not say whether it allows [policy-invalid]\nc9s.yaml:3:12: error: a rule of external has no prefixes",
+		"external: [{prefixes: [null], allow: false}]":                                                 "3:24: error: \"\" is not a prefix",
 		"external: [{allow: false}]":                                                                   "3:12: error: a rule of external has no prefixes",
 		"external: [{prefixes: [], allow: false}]":                                                     "3:12: error: a rule of external has no prefixes",
 		"external: [{prefixes: [10.0.0.0/8]}]":                                                         "3:12: error: a rule of external does not say whether it allows",

@@ -48,8 +48,6 @@ func (r *reader) run(load func(*reader) *Policy) (*Policy, []diag.Diagnostic) {
 
 type reader struct {
 	strictyaml.Decoder
-	// env is made for the first expression, because that takes time.
-	env *cel.Env
 	// encrypt is wires.encrypt of the file; noLocal is set if wires.local is false.
 	encrypt, noLocal bool
 }
@@ -183,7 +181,7 @@ func (r *reader) profile(n *yaml.Node) *profile {
 		r.decode(v, "deny", &p.deny)
 	}
 	if v := keys["match"]; v != nil {
-		r.match(v, p)
+		r.match(v, "match", p)
 	}
 	if v := keys["set"]; v != nil {
 		r.set(v, p)
@@ -197,8 +195,9 @@ func (r *reader) profile(n *yaml.Node) *profile {
 	return p
 }
 
-func (r *reader) match(n *yaml.Node, p *profile) {
-	keys := r.mapping(n, "match", "names", "kinds", "groups", "labels", "expression")
+// match reads a match that the file calls by the name of key.
+func (r *reader) match(n *yaml.Node, key string, p *profile) {
+	keys := r.mapping(n, key, "names", "kinds", "groups", "labels", "expression")
 	for key, to := range map[string]any{"names": &p.match.Names, "kinds": &p.match.Kinds, "groups": &p.match.Groups, "labels": &p.match.Labels} {
 		if v := keys[key]; v != nil {
 			r.decode(v, key, to)
@@ -220,15 +219,12 @@ func (r *reader) expression(n *yaml.Node, p *profile) {
 	fail := func(pos diag.Pos, message string) {
 		r.Diags.Errorf(CodeExpression, pos, "it is CEL over node: name, kind, type, group, image, position, labels, interfaces, memory, cpu", "expression: %s", message)
 	}
-	if r.env == nil {
-		env, err := newEnv()
-		if err != nil {
-			fail(r.Pos(n), err.Error())
-			return
-		}
-		r.env = env
+	env, err := celEnv()
+	if err != nil {
+		fail(r.Pos(n), err.Error())
+		return
 	}
-	ast, issues := r.env.Compile(n.Value)
+	ast, issues := env.Compile(n.Value)
 	if issues.Err() != nil {
 		for _, e := range issues.Errors() {
 			pos := r.Pos(n)
@@ -249,7 +245,7 @@ func (r *reader) expression(n *yaml.Node, p *profile) {
 		fail(r.Pos(n), fmt.Sprintf("it must be true or false, not %s", ast.OutputType()))
 		return
 	}
-	program, err := r.env.Program(ast, cel.CostLimit(maxCost))
+	program, err := env.Program(ast, cel.CostLimit(maxCost))
 	if err != nil {
 		fail(r.Pos(n), err.Error())
 		return

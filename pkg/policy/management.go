@@ -47,26 +47,30 @@ func (p *Policy) limitReach(l *lab.Lab, diags *diag.List) {
 			nodes = append(nodes, n)
 		}
 	}
-	type compiled struct {
-		from, to []bool // by index in nodes
-		allow    bool
+	// By the nodes of from: those of to that a rule decides about, and those that it denies.
+	decided, denied := make([]nodeSet, len(nodes)), make([]nodeSet, len(nodes))
+	for a := range nodes {
+		decided[a], denied[a] = newNodeSet(len(nodes)), newNodeSet(len(nodes))
 	}
-	rules := make([]compiled, len(p.management))
 	for i := range p.management {
 		rule := &p.management[i]
-		rules[i] = compiled{rule.side(&rule.From, "from", nodes, diags), rule.side(&rule.To, "to", nodes, diags), rule.Allow.Value}
-	}
-	denied := func(a, b int) bool {
-		for _, r := range rules {
-			if r.from[a] && r.to[b] {
-				return !r.allow
+		from, to := rule.side(&rule.From, "from", nodes, diags), rule.side(&rule.To, "to", nodes, diags)
+		for a := range nodes {
+			if !from.has(a) {
+				continue
+			}
+			for w := range to {
+				first := to[w] &^ decided[a][w]
+				decided[a][w] |= first
+				if !rule.Allow.Value {
+					denied[a][w] |= first
+				}
 			}
 		}
-		return false
 	}
 	for a, from := range nodes {
 		for b, to := range nodes {
-			if a != b && denied(a, b) {
+			if a != b && denied[a].has(b) {
 				from.Policy.DenyTo = append(from.Policy.DenyTo, to.ID)
 				to.Policy.DenyFrom = append(to.Policy.DenyFrom, from.ID)
 			}
@@ -78,8 +82,8 @@ func (p *Policy) limitReach(l *lab.Lab, diags *diag.List) {
 	}
 }
 
-// side reports which nodes one selector of the rule has. One that matches nothing is a warning.
-func (rule *MgmtRule) side(s *Selector, word string, nodes []*lab.Node, diags *diag.List) []bool {
+// side returns the nodes of one selector of the rule. One that matches nothing is a warning.
+func (rule *MgmtRule) side(s *Selector, word string, nodes []*lab.Node, diags *diag.List) nodeSet {
 	selected := nodes
 	if s.Set() {
 		selected = s.Select(nodes, diags)
@@ -87,13 +91,20 @@ func (rule *MgmtRule) side(s *Selector, word string, nodes []*lab.Node, diags *d
 	if len(selected) == 0 && len(nodes) > 0 {
 		diags.Warnf(CodeUnused, s.Pos, "check it, or remove the rule", "%s of a rule of management matches no node with a management address", word)
 	}
-	in := map[*lab.Node]bool{}
-	for _, n := range selected {
-		in[n] = true
-	}
-	out := make([]bool, len(nodes))
-	for i, n := range nodes {
-		out[i] = in[n]
+	out, i := newNodeSet(len(nodes)), 0
+	for _, n := range selected { // in the order of nodes
+		for nodes[i] != n {
+			i++
+		}
+		out.add(i)
 	}
 	return out
 }
+
+// nodeSet is a set of nodes by their indexes, one bit each. A lab may have thousands of rules,
+// and millions of pairs of nodes.
+type nodeSet []uint64
+
+func newNodeSet(nodes int) nodeSet { return make(nodeSet, (nodes+63)/64) }
+func (s nodeSet) add(i int)        { s[i/64] |= 1 << (i % 64) }
+func (s nodeSet) has(i int) bool   { return s[i/64]>>(i%64)&1 == 1 }

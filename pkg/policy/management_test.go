@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +80,37 @@ func TestMgmtRulesUnused(t *testing.T) {
 	}
 }
 
+// TestManyMgmtRules: the first rule counts for each pair in a lab with more nodes than a word
+// of a set has bits, and ten thousand rules take no time worth mentioning.
+func TestManyMgmtRules(t *testing.T) {
+	const nodes = 200
+	topo, rules := "name: t\ntopology:\n  defaults: {kind: linux, image: a}\n  nodes:\n", "management:\n"
+	for i := range nodes {
+		topo += fmt.Sprintf("    n%d: {group: g%d}\n", i, i%2)
+	}
+	for i := range 10_000 {
+		rules += fmt.Sprintf("- {from: {names: [n%d]}, to: {groups: [g%d]}, allow: %v}\n", i%nodes, i/nodes%2, i/nodes%2 == 0)
+	}
+	l, diags := compileWith(t, topo, rules, compile.Options{})
+	if got := errorsOf(diags, CodeUnused); len(got) > 0 {
+		t.Fatal(got)
+	}
+	for _, n := range l.Nodes {
+		odd := nodes / 2
+		if n.Group == "g1" {
+			odd-- // itself
+		}
+		if len(n.Policy.DenyTo) != odd {
+			t.Errorf("%s may not connect to %d nodes, want the %d of g1", n.Name, len(n.Policy.DenyTo), odd)
+		}
+		for _, far := range n.Policy.DenyTo {
+			if l.Node(far).Group != "g1" {
+				t.Errorf("%s may not connect to %s", n.Name, far)
+			}
+		}
+	}
+}
+
 // TestMgmtRulesAreStable: one more node changes the lists of others by its own name only.
 func TestMgmtRulesAreStable(t *testing.T) {
 	const rules = "management: [{from: {groups: [hosts]}, to: {groups: [hosts]}, allow: false}]\n"
@@ -97,10 +129,11 @@ func TestInvalidMgmtRules(t *testing.T) {
 		"management: [{}]":                                        "3:14: error: a rule of management does not say whether it allows",
 		"management: [{allow: maybe}]":                            "3:22: error: allow must be true or false, not the text \"maybe\"",
 		"management: [{allow: false, form: {}}]":                  "3:29: error: unknown key \"form\" in management[]",
-		"management: [{allow: false, from: r1}]":                  "3:35: error: match must be a mapping",
-		"management: [{allow: false, from: {name: [r1]}}]":        "3:36: error: unknown key \"name\" in match",
+		"management: [{allow: false, from: r1}]":                  "3:35: error: from must be a mapping",
+		"management: [null]":                                      "3:14: error: a rule of management does not say whether it allows",
+		"management: [{allow: false, from: {name: [r1]}}]":        "3:36: error: unknown key \"name\" in from",
 		"management: [{allow: false, to: {names: ['[']}}]":        "3:41: error: pattern \"[\" is malformed",
-		"management: [{allow: false, to: {names: [a], kind: b}}]": "3:46: error: unknown key \"kind\" in match",
+		"management: [{allow: false, to: {names: [a], kind: b}}]": "3:46: error: unknown key \"kind\" in to",
 	} {
 		p, diags := Load("c9s.yaml", []byte(policyHead+text+"\n"))
 		if got, want := strings.Join(errorsOf(diags), "\n"), "c9s.yaml:"+want+" [policy-invalid]"; got != want || p != nil {

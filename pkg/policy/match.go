@@ -4,6 +4,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/ext"
@@ -74,9 +75,9 @@ type Selector struct {
 }
 
 // DecodeYAML reads and compiles a match.
-func (s *Selector) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, _ string) {
+func (s *Selector) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	p := &profile{}
-	(&reader{Decoder: *d}).match(n, p)
+	(&reader{Decoder: *d}).match(n, strictyaml.LastKey(path), p)
 	s.match, s.Pos = p.match, d.Pos(n)
 }
 
@@ -88,7 +89,11 @@ func (s *Selector) Set() bool { return s.Pos.Line > 0 }
 func (s *Selector) Select(nodes []*lab.Node, diags *diag.List) []*lab.Node {
 	var out []*lab.Node
 	for _, n := range nodes {
-		matched, err := s.match.matches(n, viewOf(n))
+		var view *Node
+		if s.match.program != nil {
+			view = viewOf(n)
+		}
+		matched, err := s.match.matches(n, view)
 		if err != nil {
 			diags.Errorf(CodeExpression, s.match.pos, "write an expression that works for every node; has(...) tests whether a field exists", "the expression fails for node %q: %v", n.Name, err)
 		} else if matched {
@@ -101,14 +106,15 @@ func (s *Selector) Select(nodes []*lab.Node, diags *diag.List) []*lab.Node {
 // maxCost bounds one evaluation of an expression, in CEL's cost units.
 const maxCost = 100_000
 
-// newEnv is the CEL environment of expressions.
-func newEnv() (*cel.Env, error) {
+// celEnv returns the CEL environment of expressions. It is made for the first one, because
+// that takes milliseconds.
+var celEnv = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		ext.NativeTypes(ext.ParseStructTags(true), reflect.TypeFor[Node]()),
 		cel.Variable("node", cel.ObjectType("policy.Node")),
 		ext.Strings(),
 	)
-}
+})
 
 func (m *matcher) matches(n *lab.Node, view *Node) (bool, error) {
 	if len(m.Names) > 0 && !slices.ContainsFunc(m.Names, func(pattern string) bool { return glob(pattern, n.Name) }) {

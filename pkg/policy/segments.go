@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/c9s-lab/c9s/internal/strictyaml"
+	"github.com/c9s-lab/c9s/pkg/alloc"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/topology"
@@ -136,7 +137,7 @@ func (r *reader) segment(s *Segment, before []lab.Segment) lab.Segment {
 	}
 	for _, m := range s.Members {
 		if m.Interface.Value == "" {
-			r.wrong(m.Pos, `add "interface: eth1"`, "members of segment %q has no interface", name)
+			r.wrong(m.Pos, `add "interface: eth1"`, "members of segment %q have no interface", name)
 		}
 	}
 	if s.Isolate && s.Gateway.Node.Value == "" {
@@ -180,6 +181,9 @@ func (r *reader) gateway(s *Segment, subnet netip.Prefix) lab.Gateway {
 	if g.Interface.Value != "" && g.Node.Value == "" {
 		r.wrong(g.Interface.Pos, `add "node: ..."`, "the gateway has an interface, but no node")
 	}
+	if p, err := netip.ParsePrefix(g.Node.Value); err == nil {
+		r.wrong(g.Node.Pos, "write "+p.Addr().String(), "the gateway %q is a prefix, not an address", g.Node.Value)
+	}
 	switch text := g.Address; {
 	case text.Value == "":
 		if subnet.IsValid() {
@@ -193,6 +197,8 @@ func (r *reader) gateway(s *Segment, subnet netip.Prefix) lab.Gateway {
 			r.wrong(text.Pos, "write it like 10.20.0.1", "address %q of the gateway is not an address", text.Value)
 		} else if subnet.IsValid() && !subnet.Contains(a) {
 			r.wrong(text.Pos, "choose one of the subnet", "address %s of the gateway is not in subnet %s", a, subnet)
+		} else if subnet.IsValid() && (a == subnet.Addr() || a.Is4() && a == alloc.Broadcast(subnet)) {
+			r.wrong(text.Pos, "choose another one of the subnet", "address %s of the gateway stands for the subnet %s itself, not for a host", a, subnet)
 		}
 		out.Address = a
 	}

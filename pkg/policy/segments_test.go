@@ -192,6 +192,29 @@ topology:
 	}
 }
 
+// TestSegmentGatewayTwice: no link of the topology may give another node the gateway's address.
+// Without a gateway node, that node is the gateway.
+func TestSegmentGatewayTwice(t *testing.T) {
+	const topo = `name: t
+topology:
+  defaults: {kind: linux, image: a}
+  nodes: {r1: , x: }
+  links:
+    - {type: veth, endpoints: [{node: x, interface: eth1, ipv4: 10.0.0.1/24}, {node: lan, interface: p1}]}
+`
+	for gateway, want := range map[string][]string{
+		"gateway: r1":                            {"c9s.yaml:4:45: error: the gateway of segment \"lan\" gets 10.0.0.1, and x:eth1 has it already (at t.clab.yml:6:32) [segment-gateway]"},
+		"gateway: {node: r1, address: 10.0.0.2}": nil,
+		"gateway: 10.0.0.1":                      nil,
+		"isolate: false":                         nil,
+	} {
+		_, diags := compileWith(t, topo, "segments:\n- {name: lan, subnet: 10.0.0.0/24, "+gateway+", members: {match: {names: [r1]}, interface: eth1}}\n", compile.Options{})
+		if diff := cmp.Diff(want, errorsOf(diags)); diff != "" {
+			t.Errorf("%s: %s", gateway, diff)
+		}
+	}
+}
+
 // TestSegmentFaults: segments that do not fit the topology.
 func TestSegmentFaults(t *testing.T) {
 	for text, want := range map[string]string{
@@ -200,7 +223,9 @@ func TestSegmentFaults(t *testing.T) {
 		"- {name: lan, members: {match: {names: [h1]}, interface: eth9}}":                                   "c9s.yaml:4:58: error: interface eth9 of node \"h1\" is used by two links (also at t.clab.yml:11:19) [endpoint-duplicate]",
 		"- {name: a, members: &m {match: {names: [h1]}, interface: eth1}}\n- {name: b, members: *m}":        "c9s.yaml:4:59: error: interface eth1 of node \"h1\" is used by two links (also at c9s.yaml:4:59) [endpoint-duplicate]",
 		"- {name: lan, members: {match: {names: [x]}, interface: eth1}}":                                    "c9s.yaml:4:10: warning: segment \"lan\" matches no node [policy-unused]",
-		"- {name: lan, gateway: r9, members: {match: {names: [h1]}, interface: eth1}}":                      "c9s.yaml:4:24: error: endpoint r9:eth1 names a node that the topology does not have [node-unknown]",
+		"- {name: lan, gateway: r9, members: {match: {names: [h1]}, interface: eth1}}":                      "c9s.yaml:4:24: error: the gateway of segment \"lan\" is \"r9\", which is neither a node of the topology nor an address [node-unknown]",
+		"- {name: lan, gateway: \"host:eth1\", members: {match: {names: [h1]}, interface: eth1}}":           "c9s.yaml:4:24: error: the gateway of segment \"lan\" is \"host\", which is neither a node of the topology nor an address [node-unknown]",
+		"- {name: lan, gateway: mgmt-net, members: {match: {names: [h1]}, interface: eth1}}":                "c9s.yaml:4:24: error: the gateway of segment \"lan\" is \"mgmt-net\", which is neither a node of the topology nor an address [node-unknown]",
 		"- {name: lan, gateway: sw, members: {match: {names: [h1]}, interface: eth1}}":                      "c9s.yaml:4:24: error: the gateway of segment \"lan\" is node \"sw\" of kind bridge, which has no interfaces of its own [segment-gateway]",
 		"- {name: lan, members: {match: {names: [r1]}, interface: Ethernet 1}}":                             "c9s.yaml:4:58: error: interface \"Ethernet 1\" of node \"r1\" (nokia_srlinux): not a name that this kind has [interface-name]",
 		"- {name: lan, subnet: 172.20.0.0/16, members: {match: {names: [h1]}, interface: eth1}}":            "c9s.yaml:4:23: error: subnet 172.20.0.0/16 of segment \"lan\" overlaps 172.20.20.0/24, the management network [segment-subnet]",
@@ -227,7 +252,7 @@ func TestInvalidSegments(t *testing.T) {
 		"segments:\n- {name: a, vlan: 1" + m + "}":                                                         "4:13: error: unknown key \"vlan\" in segments[]",
 		"segments:\n- {name: a}":                                                                           "4:10: error: segment \"a\" has no members",
 		"segments:\n- {name: a, members: []}":                                                              "4:10: error: segment \"a\" has no members",
-		"segments:\n- {name: a, members: {match: {}}}":                                                     "4:22: error: members of segment \"a\" has no interface",
+		"segments:\n- {name: a, members: {match: {}}}":                                                     "4:22: error: members of segment \"a\" have no interface",
 		"segments:\n- {name: a, members: [{interface: eth1, match: {label: {a: b}}}]}":                     "4:49: error: unknown key \"label\" in match",
 		"segments:\n- {name: a, subnet: 10.0.0.0" + m + "}":                                                "4:21: error: subnet \"10.0.0.0\" is not a prefix",
 		"segments:\n- {name: a, subnet: 10.0.0.1/24" + m + "}":                                             "4:21: error: subnet 10.0.0.1/24 has bits of the host part",
@@ -235,17 +260,22 @@ func TestInvalidSegments(t *testing.T) {
 		"segments:\n- {name: a, subnet: 224.0.0.0/24" + m + "}":                                            "4:21: error: subnet 224.0.0.0/24 has no addresses for hosts",
 		"segments:\n- {name: a, subnet: 10.0.0.0/24" + m + "}\n- {name: b, subnet: 10.0.0.64/26" + m + "}": "5:21: error: subnet 10.0.0.64/26 overlaps 10.0.0.0/24 of segment \"a\" at line 4",
 		"segments:\n- {name: a, subnet: 10.0.0.0/24, gateway: 10.0.1.1" + m + "}":                          "4:43: error: address 10.0.1.1 of the gateway is not in subnet 10.0.0.0/24",
-		"segments:\n- {name: a, gateway: 10.0.1.1" + m + "}":                                               "4:22: error: the gateway has an address, but the segment has no subnet",
-		"segments:\n- {name: a, subnet: 10.0.0.0/24, gateway: {address: r1}" + m + "}":                     "4:53: error: address \"r1\" of the gateway is not an address",
-		"segments:\n- {name: a, gateway: {interface: eth1}" + m + "}":                                      "4:34: error: the gateway has an interface, but no node",
-		"segments:\n- {name: a, gateway: {nodes: r1}" + m + "}":                                            "4:23: error: unknown key \"nodes\" in segments[].gateway",
-		"segments:\n- {name: a, gateway: [r1]" + m + "}":                                                   "4:22: error: gateway must be a mapping, not a list",
-		"segments:\n- {name: a, isolate: true" + m + "}":                                                   "4:10: error: segment \"a\" is isolated and no node is its gateway: its members would reach nobody",
-		"segments:\n- {name: a, isolate: 1" + m + "}":                                                      "4:22: error: isolate must be true or false, not the number 1",
-		"segments:\n- {name: a, forward: [lacp, lld]" + m + "}":                                            "4:29: error: forward has the unknown protocol \"lld\"",
-		"segments:\n- {name: a, forward: [stp]" + m + "}":                                                  "4:23: error: forward cannot have stp: the bridge runs no STP and always forwards its frames",
-		"segments:\n- {name: a, forward: [pause]" + m + "}":                                                "4:23: error: forward cannot have pause: bridges never forward pause frames",
-		"segments:\n- {name: a, forward: lldp" + m + "}":                                                   "4:22: error: forward must be a list, not the text \"lldp\"",
+		"segments: [null]":                        "3:12: error: a segment has no name [policy-invalid]\nc9s.yaml:3:12: error: segment \"\" has no members",
+		"segments:\n- {name: a, members: [null]}": "4:23: error: members of segment \"a\" have no interface",
+		"segments:\n- {name: a, subnet: 10.0.0.0/24, gateway: {node: r1, address: 10.0.0.255}" + m + "}": "4:63: error: address 10.0.0.255 of the gateway stands for the subnet 10.0.0.0/24 itself, not for a host",
+		"segments:\n- {name: a, subnet: \"2001:db8::/64\", gateway: \"2001:db8::\"" + m + "}":            "4:47: error: address 2001:db8:: of the gateway stands for the subnet 2001:db8::/64 itself, not for a host",
+		"segments:\n- {name: a, subnet: 10.0.0.0/24, gateway: 10.0.0.1/24" + m + "}":                     "4:43: error: the gateway \"10.0.0.1/24\" is a prefix, not an address",
+		"segments:\n- {name: a, gateway: 10.0.1.1" + m + "}":                                             "4:22: error: the gateway has an address, but the segment has no subnet",
+		"segments:\n- {name: a, subnet: 10.0.0.0/24, gateway: {address: r1}" + m + "}":                   "4:53: error: address \"r1\" of the gateway is not an address",
+		"segments:\n- {name: a, gateway: {interface: eth1}" + m + "}":                                    "4:34: error: the gateway has an interface, but no node",
+		"segments:\n- {name: a, gateway: {nodes: r1}" + m + "}":                                          "4:23: error: unknown key \"nodes\" in segments[].gateway",
+		"segments:\n- {name: a, gateway: [r1]" + m + "}":                                                 "4:22: error: gateway must be a mapping, not a list",
+		"segments:\n- {name: a, isolate: true" + m + "}":                                                 "4:10: error: segment \"a\" is isolated and no node is its gateway: its members would reach nobody",
+		"segments:\n- {name: a, isolate: 1" + m + "}":                                                    "4:22: error: isolate must be true or false, not the number 1",
+		"segments:\n- {name: a, forward: [lacp, lld]" + m + "}":                                          "4:29: error: forward has the unknown protocol \"lld\"",
+		"segments:\n- {name: a, forward: [stp]" + m + "}":                                                "4:23: error: forward cannot have stp: the bridge runs no STP and always forwards its frames",
+		"segments:\n- {name: a, forward: [pause]" + m + "}":                                              "4:23: error: forward cannot have pause: bridges never forward pause frames",
+		"segments:\n- {name: a, forward: lldp" + m + "}":                                                 "4:22: error: forward must be a list, not the text \"lldp\"",
 	} {
 		p, diags := Load("c9s.yaml", []byte(policyHead+text+"\n"))
 		if got, want := strings.Join(errorsOf(diags), "\n"), "c9s.yaml:"+want+" [policy-invalid]"; got != want || p != nil {

@@ -71,6 +71,15 @@ func TestDiagnostics(t *testing.T) {
 			n.Ports = []lab.Port{{Container: 14800, Protocol: "udp"}}
 		}, CodeReservedPort, true},
 		{"expose type", func(l *testLab, n *lab.Node, p *plan.Plan) { n.Policy.Expose = &lab.Expose{Type: "Ingress"} }, CodeExposeType, true},
+		{"interface that Linux reserves", func(l *testLab, n *lab.Node, p *plan.Plan) { l.link(lab.LinkVeth, "r1:all", "r2:eth1") }, CodeInterfaceReserved, true},
+		{"bridge of the sidecar's name", func(l *testLab, n *lab.Node, p *plan.Plan) {
+			br, _ := l.node("c9sm", "bridge")
+			br.RootNamespace = true
+		}, CodeInterfaceReserved, true},
+		{"bridge of the loopback's name", func(l *testLab, n *lab.Node, p *plan.Plan) {
+			br, _ := l.node("lo", "bridge")
+			br.RootNamespace = true
+		}, CodeInterfaceReserved, true},
 		{"interface of the sidecar", func(l *testLab, n *lab.Node, p *plan.Plan) { l.link(lab.LinkVeth, "r1:eth0", "r2:eth1") }, CodeInterfaceReserved, true},
 		{"one interface twice in a Pod", func(l *testLab, n *lab.Node, p *plan.Plan) {
 			l.node("r3", "linux")

@@ -114,9 +114,13 @@ func (x *index) mgmtMAC(n *lab.Node) string {
 	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3], sum[4])
 }
 
-// checkBridge rejects two bridges of one name in a network namespace.
+// checkBridge rejects two bridges of one name in a network namespace, and names that the
+// namespace has already.
 func (b *linksBuilder) checkBridge(n *lab.Node, bridges map[string]*lab.Node) {
 	name := bridgeInterface(n.Name)
+	if reservedByLinux(name) || strings.HasPrefix(name, "c9s") {
+		b.diags.Errorf(CodeInterfaceReserved, n.Pos, "choose another name", "node %q would become a bridge %s, and that name is reserved", n.Name, name)
+	}
 	if other := bridges[name]; other != nil {
 		b.diags.Errorf(CodeInterfaceTwice, n.Pos, "rename one of the two",
 			"nodes %q and %q would both become the bridge %s in one network namespace (the other one is at %s)", other.Name, n.Name, name, other.Pos)
@@ -166,13 +170,20 @@ func orderedEndpoints(m member) []*lab.Endpoint {
 	return out
 }
 
+// reservedByLinux reports whether no interface can be created with a name: lo exists in every
+// network namespace, and all and default are folders of settings in /proc/sys/net/ipv4/conf
+// (net/ipv4/devinet.c, sysctl_dev_name_is_allowed).
+func reservedByLinux(name string) bool {
+	return name == "lo" || name == "all" || name == "default"
+}
+
 // checkInterface rejects names that the Pod has already. The nodes of a Pod share
 // one network namespace.
 func (b *linksBuilder) checkInterface(ep *lab.Endpoint, used map[string]*lab.Endpoint, doc *contract.Links) {
 	name := ep.Interface
-	if name == "lo" || name == "c9s0" || name == mgmtInterface && doc.Mgmt != nil {
+	if reservedByLinux(name) || name == "c9s0" || name == mgmtInterface && doc.Mgmt != nil {
 		b.diags.Errorf(CodeInterfaceReserved, ep.Pos, "choose another interface name",
-			"node %q: the interface name %s is reserved for c9s", ep.Node, name)
+			"node %q: the interface name %s is reserved", ep.Node, name)
 		return
 	}
 	if before := used[name]; before != nil {
