@@ -76,12 +76,16 @@ func (a *advance) withPorts(links []Link) []Link {
 	return out
 }
 
-// opened are the links whose session this node opens by its neighbour's address.
+// opened are the links whose session this node opens by its neighbour's address: those to
+// members that do not open it, and those with addresses of the topology that are in no range.
 func (a *advance) opened(links []Link) []Link {
 	if a == nil {
 		return links
 	}
-	return slices.DeleteFunc(slices.Clone(links), func(l Link) bool { return !a.transit[l.Peer] })
+	return slices.DeleteFunc(slices.Clone(links), func(l Link) bool {
+		heard := slices.ContainsFunc(a.links, func(p netip.Prefix) bool { return p.Contains(l.PeerAddress) })
+		return heard && !a.transit[l.Peer]
+	})
 }
 
 // Neighbours are the neighbours in iBGP that the configuration names.

@@ -40,3 +40,14 @@ func TestPorts(t *testing.T) {
 	}
 	golden(t, filepath.Join("testdata", "ports.txt"), out.String())
 }
+
+// TestPortsOutsidePool: a spine opens the session of a link whose addresses are in no range that it
+// listens for.
+func TestPortsOutsidePool(t *testing.T) {
+	topo := strings.Replace(clos("frr", 1, 2, eth), `["leaf2:eth1", "spine1:eth2"]`, "[\"leaf2:eth1\", \"spine1:eth2\"]\n      ipv4: [10.9.9.0/31, 10.9.9.1/31]", 1)
+	_, plan := planned(t, topo, pools+strings.Replace(overEBGP, "links: links", "links: links, ports: 4", 1)+vteps, nil)
+	config := plan.Nodes[2].Config
+	if !strings.Contains(config, "\n neighbor 10.9.9.0 peer-group fabric\n") || strings.Contains(config, "neighbor 10.1.0.") {
+		t.Errorf("%s:\n%s", plan.Nodes[2].Name, config)
+	}
+}

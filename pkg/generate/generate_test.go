@@ -51,7 +51,7 @@ func TestGolden(t *testing.T) {
 	srl.Tiers[0].Kind, srl.Tiers[0].Type = "nokia_srlinux", "ixrd3"
 	for name, o := range map[string]Options{
 		"clos": dc(2, 2, 1, 2), "ring": shaped(Ring, 3, 0), "hub": shaped(Hub, 3, 1), "isp": isp(2, 3, 1, 1), "mixed": srl,
-		"tiers": {Name: "tiers", Shape: Clos, Tiers: []Tier{{Count: 2, Kind: "nokia_srlinux", Type: "ixrd3"}, {Count: 1, Kind: "cisco_xrd"}}},
+		"tiers": {Name: "tiers", Shape: Clos, Tiers: []Tier{{Count: 2, Kind: "nokia_srlinux", Type: "ixrd3"}, {Count: 1, Kind: "cisco_c8000"}}},
 	} {
 		files, err := Files(o)
 		if err != nil {
