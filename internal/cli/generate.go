@@ -14,6 +14,7 @@ import (
 
 	"github.com/c9s-lab/c9s/internal/atomicfile"
 	"github.com/c9s-lab/c9s/internal/cli/show"
+	"github.com/c9s-lab/c9s/pkg/apicheck"
 	"github.com/c9s-lab/c9s/pkg/diag"
 	"github.com/c9s-lab/c9s/pkg/fabric"
 	"github.com/c9s-lab/c9s/pkg/generate"
@@ -83,6 +84,9 @@ generate prints it.`,
 }
 
 func (f *generateFlags) run(world IO, cmd *cobra.Command) error {
+	if err := f.checkShape(cmd.Flags().Changed); err != nil {
+		return err
+	}
 	o, err := f.options(cmd.Flags().Changed("hosts-per-leaf"))
 	if err != nil {
 		return err
@@ -110,6 +114,11 @@ func (f *generateFlags) run(world IO, cmd *cobra.Command) error {
 	if dir == "" {
 		dir = f.name
 	}
+	if stale := filepath.Join(dir, "fabric.yaml"); len(files) == 1 {
+		if _, err := os.Lstat(stale); err == nil {
+			return fail(fmt.Errorf("%s is of another network, and fabric files do not support this one: remove it, or use another folder", show.Cell(stale)))
+		}
+	}
 	if err := f.write(world, dir, files); err != nil {
 		return err
 	}
@@ -122,6 +131,22 @@ func (f *generateFlags) run(world IO, cmd *cobra.Command) error {
 		return nil
 	}
 	fmt.Fprintf(world.Err, "next: c9s deploy %s --test\n", topo)
+	return nil
+}
+
+// checkShape rejects flags that are for another shape, which would have no effect.
+func (f *generateFlags) checkShape(changed func(flag string) bool) error {
+	if !slices.Contains(generate.Shapes, f.shape) {
+		return fmt.Errorf("--shape %q: use one of %s", f.shape, strings.Join(generate.Shapes, ", "))
+	}
+	for flag, shape := range map[string]string{
+		"spines": generate.Clos, "leaves": generate.Clos, "super-spines": generate.Clos,
+		"core": generate.ISP, "edges": generate.ISP, "customers-per-edge": generate.ISP,
+	} {
+		if changed(flag) && f.shape != shape {
+			return fmt.Errorf("--%s is for --shape %s", flag, shape)
+		}
+	}
 	return nil
 }
 
@@ -141,6 +166,9 @@ func (f *generateFlags) options(hostsGiven bool) (generate.Options, error) {
 		}
 		if name, err = kindName(name); err != nil {
 			return o, fmt.Errorf("--image: %w", err)
+		}
+		if !apicheck.LegalImage(image) {
+			return o, fmt.Errorf("--image: %q is not an image: use [KIND=]REGISTRY/NAME:TAG", image)
 		}
 		o.Images[name] = image
 	}
@@ -195,6 +223,12 @@ func kindName(name string) (string, error) {
 	kind, ok := kinds.Builtin().Lookup(name)
 	if !ok {
 		return "", fmt.Errorf("%q is not a kind: c9s kinds lists them", name)
+	}
+	if kind.Refused != "" {
+		return "", fmt.Errorf("nodes of kind %s cannot run in a Pod: %s", kind.Name, kind.Refused)
+	}
+	if kind.Name == "host" {
+		return "", errors.New("host stands for the worker, which is no router")
 	}
 	return kind.Name, nil
 }

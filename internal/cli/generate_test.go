@@ -61,7 +61,10 @@ func TestGenerateFabrics(t *testing.T) {
 	for _, kind := range fabric.Kinds() {
 		for _, underlay := range []string{"", fabric.EBGP, fabric.ISIS, fabric.OSPF} {
 			for name, shape := range shapes {
-				args := append([]string{"generate", "--name", name, "--kind", kind, "--underlay", underlay, "--image", kind + "=example.net/frr-" + kind + ":1", "--force"}, shape...)
+				args := append([]string{"generate", "--name", name, "--kind", kind, "--underlay", underlay, "--image", kind + "=example.net/frr-" + kind + ":1"}, shape...)
+				if err := os.RemoveAll(name); err != nil {
+					t.Fatal(err)
+				}
 				_, errs, code := run(t, args...)
 				title := fmt.Sprintf("%s of %s over %q", name, kind, underlay)
 				if code == ExitFailure && underlay != "" && strings.Contains(errs, "the underlay ") || code == ExitOK && strings.Contains(errs, "1 file written") {
@@ -90,6 +93,49 @@ func TestGenerateFabrics(t *testing.T) {
 	for kind, least := range map[string]int{"frr": 29, "linux": 29, "nokia_srlinux": 21, "arista_ceos": 21, "vyosnetworks_vyos": 28, "sonic-vs": 14} {
 		if tried[kind] < least {
 			t.Errorf("%s: only %d networks", kind, tried[kind])
+		}
+	}
+}
+
+// TestGenerateGrows: nodes of a network keep their addresses and AS numbers if a larger one of
+// the same name is rendered over it, as a deploy does with those of the running lab.
+func TestGenerateGrows(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, sizes := range map[string][2][]string{
+		"fabric": {{"--leaves", "3"}, {"--leaves", "6", "--spines", "3", "--super-spines", "2", "--hosts-per-leaf", "3"}},
+		"bare":   {{"--leaves", "3", "--hosts-per-leaf", "0"}, {"--leaves", "6", "--hosts-per-leaf", "0"}},
+		"many":   {{"--leaves", "3", "--underlay", "ospf"}, {"--leaves", "110", "--underlay", "ospf"}},
+		"ring":   {{"--shape", "ring", "--nodes", "3"}, {"--shape", "ring", "--nodes", "6"}},
+		"mesh":   {{"--shape", "mesh", "--nodes", "3"}, {"--shape", "mesh", "--nodes", "5"}},
+		"hub":    {{"--shape", "hub", "--nodes", "3", "--hosts-per-leaf", "0"}, {"--shape", "hub", "--nodes", "6", "--hosts-per-leaf", "0"}},
+		"isp":    {{"--shape", "isp", "--core", "3", "--edges", "2"}, {"--shape", "isp", "--core", "5", "--edges", "4", "--customers-per-edge", "3"}},
+	} {
+		var before map[string]map[string]string
+		for _, size := range sizes {
+			for _, args := range [][]string{append([]string{"generate", "--name", name, "--force"}, size...), {"render", name, "--planner", "builtin", "-o", filepath.Join(name, "manifests")}} {
+				if _, errs, code := run(t, args...); code != ExitOK {
+					t.Fatalf("%v: exit code %d\n%s", args, code, errs)
+				}
+			}
+			state, err := readFolder(filepath.Join(name, "manifests"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pools, kept := state.allocations.Pools, 0
+			for pool, values := range before {
+				for owner, v := range values {
+					if strings.Contains(owner, ":") {
+						continue // an interface, which can get another name
+					}
+					if kept++; pools[pool][owner] != v {
+						t.Errorf("%s: %s of %s was %s and is %q", name, pool, owner, v, pools[pool][owner])
+					}
+				}
+			}
+			if before != nil && kept < 12 {
+				t.Errorf("%s: only %d values of nodes", name, kept)
+			}
+			before = pools
 		}
 	}
 }
@@ -200,9 +246,16 @@ func TestGenerateUsage(t *testing.T) {
 		{[]string{"--kind", "arista_ceos", "--underlay", "ospf"}, ExitFailure, `the underlay "ospf": for the kinds of this network, use one of ebgp, isis`},
 		{[]string{"--shape", "isp", "--underlay", "ebgp"}, ExitFailure, `the underlay "ebgp": for the kinds of this network, use one of isis, ospf`},
 		{[]string{"--shape", "isp", "--kind", "sonic-vs", "--underlay", "ospf"}, ExitFailure, `the underlay "ospf": c9s has no configuration of these kinds for the shape isp`},
-		{[]string{"--name", "Big", "--leaves", "0"}, ExitFailure, "0 nodes in tier 1"},
+		{[]string{"--name", "Big", "--leaves", "0"}, ExitFailure, "0 leaves: use 1 to 8000"},
 		{[]string{"-o", "-"}, ExitUsage, "--file - prints the topology alone"},
 		{[]string{"--name", "dc-"}, ExitFailure, "starting and ending with a letter or digit"},
+		{[]string{"--shape", "star", "--nodes", "3"}, ExitUsage, `--shape "star": use one of clos, ring, mesh, hub, isp`},
+		{[]string{"--shape", "isp", "--leaves", "3"}, ExitUsage, "--leaves is for --shape clos"},
+		{[]string{"--customers-per-edge", "3"}, ExitUsage, "--customers-per-edge is for --shape isp"},
+		{[]string{"--kind", "k8s-kind"}, ExitUsage, "--kind: nodes of kind k8s-kind cannot run in a Pod"},
+		{[]string{"--nodes", "2:host"}, ExitUsage, "--nodes: host stands for the worker"},
+		{[]string{"--image", "frr="}, ExitUsage, `--image: "" is not an image`},
+		{[]string{"--image", "a b"}, ExitUsage, `--image: "a b" is not an image`},
 		{[]string{"more"}, ExitUsage, "unknown command"},
 	} {
 		if _, errs, code := run(t, append([]string{"generate"}, c.args...)...); code != c.code || !strings.Contains(errs, c.says) {
@@ -211,6 +264,24 @@ func TestGenerateUsage(t *testing.T) {
 	}
 	if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
 		t.Errorf("%v are written, %v", entries, err)
+	}
+}
+
+// TestGenerateStaleFabric: the fabric file of another network would configure the routers.
+func TestGenerateStaleFabric(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if _, errs, code := run(t, "generate", "--name", "dc"); code != ExitOK {
+		t.Fatal(errs)
+	}
+	unsupported := []string{"generate", "--name", "dc", "--kind", "bridge", "--force"}
+	if _, errs, code := run(t, unsupported...); code != ExitFailure || !strings.Contains(errs, "dc/fabric.yaml is of another network") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if err := os.Remove(filepath.Join("dc", "fabric.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := run(t, unsupported...); code != ExitOK {
+		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
 

@@ -16,8 +16,10 @@ import (
 // reach all.
 const manyHosts = 20
 
-// loopback is the loopback of n.ends[i] in a network without hosts.
-func loopback(i int) netip.Addr { return plus(netip.MustParseAddr("10.0.0.1"), i) }
+// loopback is the loopback of n.ends[i] in a network without hosts. It is of the upper half of
+// the pool: c9s allocates the loopbacks of the other routers from the lower end, so a larger
+// network never takes one of theirs.
+func loopback(i int) netip.Addr { return plus(netip.MustParseAddr("10.0.128.1"), i) }
 
 // checks writes the file for c9s test: the number of each router's neighbours, and which
 // addresses must be reachable.

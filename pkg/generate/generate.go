@@ -107,7 +107,7 @@ func (o Options) check() error {
 	total := 0
 	for i, t := range o.Tiers {
 		if t.Count < max(least, 1) || t.Count > most {
-			wrong("%d nodes in tier %d: use %d to %d", t.Count, i+1, max(least, 1), most)
+			wrong("%s: use %d to %d", counted(t.Count, t.noun(i)), max(least, 1), most)
 		}
 		if t.Kind == "" {
 			wrong("tier %d has no kind", i+1)

@@ -32,15 +32,18 @@ func isp(edges, core, customers, hosts int) Options {
 	return Options{Name: "isp", Shape: ISP, Hosts: hosts, Customers: customers, Tiers: []Tier{{Name: "pe", Count: edges, Kind: KindFRR}, {Name: "p", Count: core, Kind: KindFRR}}}
 }
 
-// TestNames: YAML reads the name of the lab as the text that it is.
+// TestNames: YAML reads the names of the lab and of types as the texts that they are.
 func TestNames(t *testing.T) {
 	for _, name := range []string{"null", "true", "1", "0x10", "1e3", "2024-01-01", "dc", "a-1"} {
 		o := dc(1, 1, 0, 0)
-		o.Name = name
+		o.Name, o.Tiers[0].Type = name, `"`+name
 		data, err := Topology(o)
-		var topo struct{ Name any }
-		if err = errors.Join(err, yaml.Unmarshal(data, &topo)); err != nil || topo.Name != name {
-			t.Errorf("%s: the name is %#v, %v", name, topo.Name, err)
+		var topo struct {
+			Name     any
+			Topology struct{ Nodes map[string]struct{ Type any } }
+		}
+		if err = errors.Join(err, yaml.Unmarshal(data, &topo)); err != nil || topo.Name != name || topo.Topology.Nodes["leaf1"].Type != `"`+name {
+			t.Errorf("%s: %+v, %v", name, topo, err)
 		}
 	}
 }
@@ -140,14 +143,14 @@ func TestGrowth(t *testing.T) {
 func TestBad(t *testing.T) {
 	many := func(n int) []Tier { return slices.Repeat([]Tier{{Count: 1, Kind: "x"}}, n) }
 	for want, o := range map[string]Options{
-		"the name \"A_b\": use at most 40 lower-case letters, digits and dashes, starting and ending with a letter or digit\n0 nodes in tier 2: use 1 to 8000\n-1 hosts for each router: use 0 to 200": {
+		"the name \"A_b\": use at most 40 lower-case letters, digits and dashes, starting and ending with a letter or digit\n0 nodes of tier 2: use 1 to 8000\n-1 hosts for each router: use 0 to 200": {
 			Name: "A_b", Shape: Clos, Hosts: -1, Tiers: []Tier{{Count: 1, Kind: "x"}, {Kind: "x"}}},
-		"the shape \"star\": use one of clos, ring, mesh, hub, isp":                                   {Name: "a", Shape: "star", Tiers: many(1)},
-		"1 nodes in tier 1: use 3 to 8000":                                                            {Name: "a", Shape: Ring, Tiers: many(1)},
-		"1 nodes in tier 1: use 2 to 8000\n1 nodes in tier 2: use 2 to 8000\n2 tiers: a mesh has one": {Name: "a", Shape: Mesh, Tiers: many(2)},
-		"0 tiers: a clos has one or more":                                                             {Name: "a", Shape: Clos},
-		"9 tiers: use up to 8":                                                                        {Name: "a", Shape: Clos, Tiers: many(9)},
-		"1001 nodes in tier 1: use 1 to 1000\n17 customers for each edge: use 0 to 16\nthe network has 35036 nodes: use at most 10000": isp(1001, 1, 17, 1),
+		"the shape \"star\": use one of clos, ring, mesh, hub, isp":                                 {Name: "a", Shape: "star", Tiers: many(1)},
+		"1 node of tier 1: use 3 to 8000":                                                           {Name: "a", Shape: Ring, Tiers: many(1)},
+		"1 node of tier 1: use 2 to 8000\n1 node of tier 2: use 2 to 8000\n2 tiers: a mesh has one": {Name: "a", Shape: Mesh, Tiers: many(2)},
+		"0 tiers: a clos has one or more":                                                           {Name: "a", Shape: Clos},
+		"9 tiers: use up to 8":                                                                      {Name: "a", Shape: Clos, Tiers: many(9)},
+		"1001 provider edges: use 1 to 1000\n17 customers for each edge: use 0 to 16\nthe network has 35036 nodes: use at most 10000": isp(1001, 1, 17, 1),
 		"1 tiers: an isp has two":                        {Name: "a", Shape: ISP, Tiers: many(1)},
 		"tier 1 has no kind":                             {Name: "a", Shape: Clos, Tiers: []Tier{{Count: 1}}},
 		"the network has 20100 nodes: use at most 10000": {Name: "a", Shape: Clos, Hosts: 200, Tiers: []Tier{{Count: 100, Kind: "x"}}},
@@ -180,7 +183,7 @@ func TestChecksWithoutHosts(t *testing.T) {
 	n := build(dc(2, 2, 0, 0))
 	n.underlay = "ebgp"
 	text := string(n.checks())
-	if want := "    to: [10.0.0.1, 10.0.0.2]\n"; !strings.Contains(text, want) || !strings.Contains(text, "from: [leaf1, leaf2, spine1, spine2]") {
+	if want := "    to: [10.0.128.1, 10.0.128.2]\n"; !strings.Contains(text, want) || !strings.Contains(text, "from: [leaf1, leaf2, spine1, spine2]") {
 		t.Errorf("there is no %q in\n%s", want, text)
 	}
 }
@@ -188,7 +191,7 @@ func TestChecksWithoutHosts(t *testing.T) {
 // TestLargeNetwork: the management network has room for all nodes.
 func TestLargeNetwork(t *testing.T) {
 	text, err := Topology(dc(150, 2, 0, 1))
-	if err != nil || !strings.Contains(string(text), "ipv4-subnet: 172.20.0.0/16") {
+	if err != nil || !strings.Contains(string(text), "ipv4-subnet: 172.20.0.0/16") || !strings.Contains(string(text), "ipv6-subnet: 3fff:172:20:20::/64") {
 		t.Errorf("%v\n%s", err, text)
 	}
 }

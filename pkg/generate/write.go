@@ -67,6 +67,7 @@ func (n *network) topology() []byte {
 	if len(n.nodes)+len(n.hosts) > manyNodes {
 		line("mgmt:")
 		line("  ipv4-subnet: 172.20.0.0/16")
+		line("  ipv6-subnet: 3fff:172:20:20::/64 # the default, which an ipv4-subnet removes")
 	}
 	line("topology:")
 	line("  kinds:")
@@ -83,7 +84,7 @@ func (n *network) topology() []byte {
 		line("    %s:", x.name)
 		line("      kind: %s", x.kind)
 		if x.typ != "" {
-			line("      type: %s", x.typ)
+			line("      type: %s", text(x.typ))
 		}
 		if image := n.options.image(x.kind); x.kind == kindHost && !x.host && n.underlay != "" && image != images[kindHost] {
 			line("      image: %q", image)
