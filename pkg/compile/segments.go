@@ -23,9 +23,8 @@ type segment struct {
 	gateway *lab.Endpoint
 }
 
-// bridgeSegments adds a bridge node for each segment of the policy. From here on, nothing
-// tells it from a bridge of the topology. It inherits nothing from the defaults, which are
-// for the nodes of the file.
+// bridgeSegments adds a bridge node for each segment of the policy. All later steps treat it as
+// a bridge of the topology, but it inherits nothing from the topology's defaults.
 func (c *compiler) bridgeSegments() {
 	if c.o.Policy == nil {
 		return

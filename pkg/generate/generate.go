@@ -46,7 +46,7 @@ const (
 	kindHost      = "linux"
 	groupHost     = "host"
 	groupCustomer = "ce"
-	// The images of kinds that can be had by anybody.
+	// The public images of kinds.
 	imageFRR  = "quay.io/frrouting/frr:10.2.1"
 	imageHost = "ghcr.io/srl-labs/network-multitool:latest"
 	imageSRL  = "ghcr.io/nokia/srlinux:latest"
@@ -64,7 +64,7 @@ type Tier struct {
 
 // Options describe a network.
 type Options struct {
-	// Name is the lab's, which files are called by too.
+	// Name is the lab's, and begins the names of its files.
 	Name  string
 	Shape string
 	// Tiers of Clos, those with hosts first; edges and core of ISP; the other shapes have one.

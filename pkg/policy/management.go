@@ -35,8 +35,8 @@ func (r *reader) management(n *yaml.Node) []MgmtRule {
 }
 
 // limitReach sets for each Pod with a management address to which others it may not open
-// connections, and from which it gets none. For each pair, the first rule counts that matches
-// it. Nodes that share a Pod have the rules of its primary, which has the address.
+// connections, and from which it gets none. For each pair, the first rule that matches it
+// counts. Nodes that share a Pod have the rules of its primary, which has the address.
 func (p *Policy) limitReach(l *lab.Lab, diags *diag.List) {
 	if len(p.management) == 0 {
 		return

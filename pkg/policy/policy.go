@@ -107,7 +107,7 @@ type File struct {
 	Boot *Boot `json:"boot,omitempty"`
 	// Wires is what all wires of the lab have in common.
 	Wires *Wires `json:"wires,omitempty"`
-	// Segments are networks that nodes join by what they are.
+	// Segments are networks with selected nodes as members.
 	Segments []Segment `json:"segments,omitempty"`
 	// Management says which nodes may reach which others on the management network. The first
 	// rule that matches a pair counts; without one, the pair is allowed.

@@ -16,11 +16,11 @@ import (
 	"github.com/c9s-lab/c9s/pkg/topology"
 )
 
-// Segment is a network that nodes join by what they are: a bridge with a link to each member.
+// Segment is a network with selected nodes as members: a bridge with a link to each of them.
 type Segment struct {
 	// Name is that of the bridge among the nodes of the lab.
 	Name topology.Str `json:"name"`
-	// Subnet is where members get addresses from; without it, they get none.
+	// Subnet is the prefix of the members' addresses. Without it, they get none.
 	Subnet topology.Str `json:"subnet,omitempty"`
 	// Gateway is a node, an address, or both. Its address is the first one of the subnet
 	// unless it has another one, and no member gets it.
@@ -29,7 +29,7 @@ type Segment struct {
 	Members Members `json:"members"`
 	// Forward are the protocols whose link-local frames pass the bridge (default: lldp).
 	Forward topology.List `json:"forward,omitempty"`
-	// Isolate lets members reach the gateway and nobody else.
+	// Isolate lets members reach only the gateway.
 	Isolate bool     `json:"isolate,omitempty"`
 	Pos     diag.Pos `json:"-"`
 }
@@ -67,7 +67,7 @@ func (g *Gateway) DecodeYAML(d *strictyaml.Decoder, n *yaml.Node, path string) {
 type Member struct {
 	// Match selects nodes. Without one, all nodes with a Pod join.
 	Match Selector `json:"match,omitzero"`
-	// Interface is the name in Linux' or the kind's spelling.
+	// Interface is the interface that joins, in the spelling of Linux or of the kind.
 	Interface topology.Str `json:"interface"`
 	Pos       diag.Pos     `json:"-"`
 }
