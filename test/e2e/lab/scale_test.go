@@ -33,15 +33,19 @@ const scaleNodes = 200
 // resident.
 const controllerMemory = 60
 
-// placement sends the nodes to simulated workers; the controller stays on the real
-// one.
+// placement sends the nodes to simulated workers. The controller goes where all nodes may: nothing
+// of the tolerations holds for all, so it stays on the real worker.
 const placement = `apiVersion: c9s.dev/v1
 kind: Policy
 profiles:
   - name: simulated
-    set:
-      nodeSelector: {type: kwok}
-      tolerations: [{key: kwok.x-k8s.io/node, operator: Exists, effect: NoSchedule}]
+    set: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: type, operator: In, values: [kwok]}]}]}}}}
+  - name: first
+    match: {names: [n0]}
+    set: {tolerations: [{operator: Exists}]}
+  - name: others
+    match: {expression: node.name != "n0"}
+    set: {tolerations: [{key: kwok.x-k8s.io/node, operator: Exists, effect: NoSchedule}]}
 `
 
 // What a large lab costs: time, writes, and memory of the controller and the

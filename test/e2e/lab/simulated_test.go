@@ -2,6 +2,8 @@ package lab
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -16,6 +18,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/c9s-lab/c9s/test/cluster/testcluster"
 )
@@ -41,16 +44,16 @@ func (n torus) topology() string {
 
 // end is the far end of a node's interface.
 type end struct {
-	wire, node int
-	eth, peer  string
+	node      int
+	eth, peer string
 }
 
 func (n torus) ends(i int) []end {
 	next, last := (i+1)%int(n), (i+int(n)-1)%int(n)
 	far, near := (i+farther)%int(n), (i+int(n)-farther)%int(n)
 	return []end{
-		{2*i + 1, next, "eth1", "eth2"}, {2*last + 1, last, "eth2", "eth1"},
-		{2*i + 2, far, "eth3", "eth4"}, {2*near + 2, near, "eth4", "eth3"},
+		{next, "eth1", "eth2"}, {last, "eth2", "eth1"},
+		{far, "eth3", "eth4"}, {near, "eth4", "eth3"},
 	}
 }
 
@@ -63,14 +66,41 @@ type sidecars struct {
 	// eth1 has no carrier.
 	mu                sync.Mutex
 	pods              map[netip.Addr]*corev1.Pod
+	links             map[string]links // by Pod
 	silent, unplugged map[int]bool
+}
+
+// links are the links of a Pod: their digest, and the wires' ids by interface.
+type links struct {
+	digest string
+	wires  map[string]int
+}
+
+// readLinks reads the links in a ConfigMap.
+func readLinks(cm *corev1.ConfigMap) links {
+	text := []byte(cm.Data["links.json"])
+	var read struct {
+		Interfaces []struct {
+			Name string
+			Wire struct{ ID int }
+		}
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
+		panic(err) // c9s has rendered it
+	}
+	sum := sha256.Sum256(text)
+	out := links{hex.EncodeToString(sum[:8]), map[string]int{}}
+	for _, in := range read.Interfaces {
+		out.wires[in.Name] = in.Wire.ID
+	}
+	return out
 }
 
 // simulate answers for the Pods of a namespace until the test ends. The addresses
 // of all simulated Pods are made the first worker's own.
 func simulate(t *testing.T, c *testcluster.Cluster, namespace string, lab torus) *sidecars {
 	t.Helper()
-	s := &sidecars{lab: lab, pods: map[netip.Addr]*corev1.Pod{}, silent: map[int]bool{}, unplugged: map[int]bool{}}
+	s := &sidecars{lab: lab, pods: map[netip.Addr]*corev1.Pod{}, links: map[string]links{}, silent: map[int]bool{}, unplugged: map[int]bool{}}
 	c.OnNode(t, c.Workers[0], "ip", "route", "replace", "local", simulatedPods, "dev", "lo")
 	l := c.ListenOnWorker(t, 0, ":14802")
 	server := &http.Server{Handler: s, ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
@@ -84,26 +114,36 @@ func simulate(t *testing.T, c *testcluster.Cluster, namespace string, lab torus)
 
 type localKey struct{}
 
-// watch follows the Pods' addresses.
-func (s *sidecars) watch(ctx context.Context, c *testcluster.Cluster, namespace string) {
+// follow does something with each object of a kind that is new or has changed.
+func follow(ctx context.Context, objects func() (watch.Interface, error), each func(any)) {
 	for ctx.Err() == nil {
-		w, err := c.Typed.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "c9s.dev/component=node"})
+		w, err := objects()
 		if err != nil {
 			time.Sleep(time.Second)
 			continue
 		}
 		for e := range w.ResultChan() {
-			pod, ok := e.Object.(*corev1.Pod)
-			if !ok {
-				continue
-			}
-			if a, err := netip.ParseAddr(pod.Status.PodIP); err == nil {
-				s.mu.Lock()
-				s.pods[a] = pod
-				s.mu.Unlock()
-			}
+			each(e.Object)
 		}
 	}
+}
+
+// watch follows the Pods' addresses and links.
+func (s *sidecars) watch(ctx context.Context, c *testcluster.Cluster, namespace string) {
+	ofNodes := metav1.ListOptions{LabelSelector: "c9s.dev/component=node"}
+	go follow(ctx, func() (watch.Interface, error) { return c.Typed.CoreV1().ConfigMaps(namespace).Watch(ctx, ofNodes) }, func(object any) {
+		if cm, ok := object.(*corev1.ConfigMap); ok && cm.Data["links.json"] != "" {
+			l := readLinks(cm)
+			s.set(func() { s.links[cm.Labels["c9s.dev/pod"]] = l })
+		}
+	})
+	follow(ctx, func() (watch.Interface, error) { return c.Typed.CoreV1().Pods(namespace).Watch(ctx, ofNodes) }, func(object any) {
+		if pod, ok := object.(*corev1.Pod); ok {
+			if a, err := netip.ParseAddr(pod.Status.PodIP); err == nil {
+				s.set(func() { s.pods[a] = pod })
+			}
+		}
+	})
 }
 
 // set changes what the sidecars say.
@@ -154,14 +194,15 @@ func (s *sidecars) status(pod *corev1.Pod, i int, count int64) []byte {
 		if !up {
 			reason = "the far end is down"
 		}
-		leg := fmt.Sprintf("c9sl%d", e.wire)
+		wire := s.links[name(i)].wires[e.eth]
+		leg := fmt.Sprintf("c9sl%d", wire)
 		interfaces = append(interfaces, object{
-			"node": name(i), "name": e.eth, "kind": "wire", "wire": e.wire, "peerNode": name(e.node), "peerInterface": e.peer,
-			"state": "made", "linux": e.eth, "index": at + 4, "up": true, "carrier": up, "mac": fmt.Sprintf("aa:c1:ab:00:%02x:%02x", e.wire/256, e.wire%256),
+			"node": name(i), "name": e.eth, "kind": "wire", "wire": wire, "peerNode": name(e.node), "peerInterface": e.peer,
+			"state": "made", "linux": e.eth, "index": at + 4, "up": true, "carrier": up, "mac": fmt.Sprintf("aa:c1:ab:%02x:%02x:%02x", wire>>16, wire>>8&0xff, wire&0xff),
 			"mtu": 9500, "leg": leg,
 		})
 		wires = append(wires, object{
-			"id": e.wire, "peerPod": name(e.node), "peer": "10.0.0.1:14800", "peerEpoch": started.UnixNano(), "leg": leg, "up": up, "reason": reason,
+			"id": wire, "peerPod": name(e.node), "peer": "10.0.0.1:14800", "peerEpoch": started.UnixNano(), "leg": leg, "up": up, "reason": reason,
 			"since": started, "localCarrier": true, "remoteCarrier": up, "datapath": "udp", "remoteDatapath": "udp",
 			"why": "the frames of this link do not fit the Pod network's MTU", "rttMs": 0.2 + float64(count%100)/1000, "loss": 0, "pathMtu": 1500,
 			"txFrames": count, "txBytes": 100 * count, "rxFrames": count, "rxBytes": 100 * count, "drops": object{"too-big": 1},
@@ -170,7 +211,7 @@ func (s *sidecars) status(pod *corev1.Pod, i int, count int64) []byte {
 	data, err := json.Marshal(object{
 		"version": "c9s.dev/status/v1", "sidecar": "e2e", "lab": "scale", "pod": name(i), "podName": pod.Name, "namespace": pod.Namespace,
 		"worker": pod.Spec.NodeName, "addresses": []string{pod.Status.PodIP}, "started": started, "startup": true, "ready": true,
-		"links":      "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+		"links":      s.links[name(i)].digest,
 		"mgmt":       object{"interface": "eth0", "ipv4": "172.20.20.2/16", "ipv6": "3fff:172:20:20::2/64", "made": true},
 		"interfaces": interfaces,
 		"fabric":     object{"pod": name(i), "epoch": started.UnixNano(), "mode": "authenticated", "underlayMtu": 1500, "segmentation": true, "wires": wires},
