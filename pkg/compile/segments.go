@@ -121,12 +121,7 @@ func (c *compiler) farEnd(e *lab.Endpoint) *lab.Endpoint {
 	if e.Link < 0 {
 		return nil
 	}
-	for _, far := range c.lab.Links[e.Link].Endpoints {
-		if far != e {
-			return far
-		}
-	}
-	return nil
+	return c.lab.Links[e.Link].Far(e)
 }
 
 // allocateSegments gives the members of segments with a subnet their addresses.

@@ -72,13 +72,9 @@ func (s *stage) hostEnd(e *lab.Endpoint, hosts map[string]*lab.Node) (hostEnd, b
 	if e.Link < 0 {
 		return hostEnd{}, false
 	}
-	ends := s.lab.Links[e.Link].Endpoints
-	if len(ends) != 2 {
+	far := s.lab.Links[e.Link].Far(e)
+	if far == nil {
 		return hostEnd{}, false
-	}
-	far := ends[0]
-	if far == e {
-		far = ends[1]
 	}
 	host := hosts[far.Node]
 	return hostEnd{far, host}, host != nil && s.nodes[far.Node] == nil

@@ -91,3 +91,14 @@ type LinkImpairment struct {
 	AToB Impairment `json:"aToB,omitzero"`
 	BToA Impairment `json:"bToA,omitzero"`
 }
+
+// Far returns the other end of a link between two interfaces, nil for a link of another form.
+func (l *Link) Far(e *Endpoint) *Endpoint {
+	switch {
+	case len(l.Endpoints) != 2:
+		return nil
+	case l.Endpoints[0] == e:
+		return l.Endpoints[1]
+	}
+	return l.Endpoints[0]
+}

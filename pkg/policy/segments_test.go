@@ -143,7 +143,7 @@ func TestSegmentIsStable(t *testing.T) {
 		return out
 	}
 	before, _ := compileWith(t, topo("r1", "h1", "h2", "h3", "h4"), text, compile.Options{})
-	for name, o := range map[string]compile.Options{"anew": {}, "again": {Previous: &before.Allocations}} {
+	for name, o := range map[string]compile.Options{"from scratch": {}, "again": {Previous: &before.Allocations}} {
 		after, diags := compileWith(t, topo("h0", "r1", "h1", "h2", "h3", "h4", "h5"), text, o)
 		if got := errorsOf(diags); len(got) > 0 {
 			t.Error(got)
