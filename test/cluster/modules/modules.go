@@ -1,9 +1,14 @@
-// Package modules holds one small Go module per program that a cluster runs,
-// as go.mod and go.sum texts. Their dependencies do not fit into one module
-// graph, and nothing that imports this module should see any of them.
+// Package modules holds the Go modules of the programs that a cluster runs, as go.mod and go.sum
+// texts: one for nearly all of them, so that what they share is compiled once, and one for each
+// program that does not fit into its module graph. Nothing that imports this package should see
+// their dependencies.
 //
-// To update one: go get -modfile=kubernetes.mod k8s.io/kubernetes@v1.36.4 in an
-// otherwise empty module, or edit the version and let `go mod tidy` write the rest.
+// What they share has the same versions in all of them, in test/cluster/go.mod and in the go.mod of
+// c9s, as far as possible: Go's build cache then serves all. TestShared holds client-go's
+// dependencies to that.
+//
+// To update one: go get -modfile=programs.mod k8s.io/kubernetes@v1.36.4 in an otherwise empty
+// module, or edit the version and let `go list -mod=mod -deps tool .` write the rest.
 package modules
 
 import (

@@ -165,10 +165,10 @@ func niceness() string {
 // with each other's.
 func linkerFlags(b Binary) (string, error) {
 	const strip = "-s -w"
-	if b.Module != "kubernetes" {
+	if !strings.HasPrefix(b.Package, "k8s.io/kubernetes/") {
 		return strip, nil
 	}
-	v, err := modules.Version("kubernetes", "k8s.io/kubernetes")
+	v, err := modules.Version("programs", "k8s.io/kubernetes")
 	if err != nil {
 		return "", err
 	}

@@ -22,7 +22,7 @@ const ClockVariable = "C9S_CLOCK_OFFSET"
 var WithClock = []Binary{
 	{"containerd", "containerd", "github.com/containerd/containerd/v2/cmd/containerd", 100},
 	{"containerd-shim-runc-v2", "containerd", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", 15},
-	{"kubelet", "kubernetes", "k8s.io/kubernetes/cmd/kubelet", 280},
+	{"kubelet", "programs", "k8s.io/kubernetes/cmd/kubelet", 280},
 }
 
 // Clocked is the cache of the same versions, built with a clock that can be off.

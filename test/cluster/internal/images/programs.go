@@ -22,7 +22,7 @@ var pauseRecipe = recipe{
 		if err := host.EnsurePackages(ctx, host.Compiler, b.tell); err != nil {
 			return nil, err
 		}
-		source, err := b.cache.ModuleDir(ctx, "kubernetes", "k8s.io/kubernetes")
+		source, err := b.cache.ModuleDir(ctx, "programs", "k8s.io/kubernetes")
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ var corednsRecipe = recipe{
 }
 
 func corednsVersion() string {
-	v, err := modules.Version("coredns", "github.com/coredns/coredns")
+	v, err := modules.Version("programs", "github.com/coredns/coredns")
 	if err != nil {
 		panic(err) // the module text is part of this program
 	}
