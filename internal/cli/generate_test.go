@@ -243,7 +243,6 @@ func TestGenerateUsage(t *testing.T) {
 		{[]string{"--image", "nosuch=x"}, ExitUsage, `--image: "nosuch" is not a kind`},
 		{[]string{"--nodes", "2", "--leaves", "3"}, ExitUsage, "none of the others can be"},
 		{[]string{"--shape", "isp", "--nodes", "4"}, ExitUsage, "--shape isp takes --core, --edges and --customers-per-edge in place of --nodes"},
-		{[]string{"--kind", "arista_ceos", "--underlay", "ospf"}, ExitFailure, `the underlay "ospf": for the kinds of this network, use one of ebgp, isis`},
 		{[]string{"--shape", "isp", "--underlay", "ebgp"}, ExitFailure, `the underlay "ebgp": for the kinds of this network, use one of isis, ospf`},
 		{[]string{"--shape", "isp", "--kind", "sonic-vs", "--underlay", "ospf"}, ExitFailure, `the underlay "ospf": c9s has no configuration of these kinds for the shape isp`},
 		{[]string{"--name", "Big", "--leaves", "0"}, ExitFailure, "0 leaves: use 1 to 8000"},

@@ -42,8 +42,9 @@ func (s *stage) access() {
 	sortLinks(links)
 	s.number(poolAccess, a.Links, links)
 	for _, p := range ports {
-		p.router.Access = append(p.router.Access, AccessPort{Interface: p.Interface, Device: p.router.kind.spelled(p.Interface), Address: p.IPv4, Peer: p.host.node.Name})
-		p.host.route(a.Routes, p.IPv4.Addr())
+		p.router.Access = append(p.router.Access, AccessPort{Interface: p.Interface, Device: p.router.kind.spelled(p.Interface), Address: p.IPv4, Peer: p.host.node.Name,
+			MTU: p.router.kind.limited(s.lab.Links[p.Link].MTU), endpoint: p.Endpoint})
+		p.host.route(a.Routes, p.IPv4.Addr(), p.host.Interface)
 	}
 	for _, n := range s.plan.Nodes {
 		slices.SortFunc(n.Access, func(a, b AccessPort) int { return natural.Compare(a.Interface, b.Interface) })

@@ -22,6 +22,7 @@ func TestSchema(t *testing.T) {
 		Enums: map[string][]string{
 			"Pool.order": {"lowest", "hash"}, "Pool.reclaim": {"retain", "recycle"},
 			"Underlay.protocol": {OSPF, ISIS, EBGP}, "Overlay.protocol": {IBGP, EBGP},
+			"BUM.replication": {Ingress, Multicast},
 		},
 		Types: map[reflect.Type]map[string]any{
 			reflect.TypeFor[topology.Str]():  {"type": []string{"string", "integer"}},
@@ -50,7 +51,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[File](), reflect.TypeFor[Pool](), reflect.TypeFor[Members](), reflect.TypeFor[Underlay](),
-		reflect.TypeFor[Overlay](), reflect.TypeFor[VTEPs](), reflect.TypeFor[Service](), reflect.TypeFor[Prefer](),
+		reflect.TypeFor[Overlay](), reflect.TypeFor[VTEPs](), reflect.TypeFor[BUM](), reflect.TypeFor[Rendezvous](), reflect.TypeFor[Multihoming](), reflect.TypeFor[Service](), reflect.TypeFor[Prefer](),
 	} {
 		for _, key := range strictyaml.Keys(of) {
 			if !strings.Contains(string(text), "`"+key+"`") {

@@ -283,11 +283,15 @@ func TestScriptedNode(t *testing.T) {
 
 // TestUnsupported: a feature that a kind does not have is an error where the file asks for it.
 func TestUnsupported(t *testing.T) {
+	const unsupported = "fabric-unsupported the fabric configuration of kind "
 	for kind, c := range map[string]struct{ protocols, want string }{
-		"nokia_srlinux":     {overISIS, "9:22 fabric-unsupported the fabric configuration of kind nokia_srlinux does not support underlay isis, and node \"leaf1\" needs it"},
-		"arista_ceos":       {overOSPF, "9:22 fabric-unsupported the fabric configuration of kind arista_ceos does not support underlay ospf, and node \"leaf1\" needs it"},
-		"vyosnetworks_vyos": {overISIS, "10:21 fabric-unsupported the fabric configuration of kind vyosnetworks_vyos does not support overlay ibgp, and node \"leaf1\" needs it"},
-		"sonic-vs":          {unnumbered, "9:35 fabric-unsupported the fabric configuration of kind sonic-vs does not support unnumbered links, and node \"leaf1\" needs it"},
+		"nokia_srlinux":     {unnumbered, "9:35 " + unsupported + "nokia_srlinux does not support unnumbered links, and node \"leaf1\" needs it"},
+		"arista_ceos":       {unnumbered, "9:35 " + unsupported + "arista_ceos does not support unnumbered links, and node \"leaf1\" needs it"},
+		"cisco_n9kv":        {overEBGP, "10:21 " + unsupported + "cisco_n9kv does not support overlay ebgp, and node \"leaf1\" needs it"},
+		"juniper_crpd":      {overOSPF + services, "12:5 " + unsupported + "juniper_crpd does not support services, and node \"leaf1\" needs it"},
+		"cisco_xrd":         {overOSPF + services, "12:5 " + unsupported + "cisco_xrd does not support services, and node \"leaf1\" needs it"},
+		"vyosnetworks_vyos": {overISIS + services, "12:72 " + unsupported + "vyosnetworks_vyos does not support gateways, and node \"leaf1\" needs it"},
+		"sonic-vs":          {unnumbered, "9:35 " + unsupported + "sonic-vs does not support unnumbered links, and node \"leaf1\" needs it"},
 	} {
 		_, _, diags := compiled(t, clos(kind, 1, 1, portsOf(kind)), pools+c.protocols+vteps, nil)
 		if len(diags) == 0 {
@@ -298,6 +302,43 @@ func TestUnsupported(t *testing.T) {
 		if got := fmt.Sprintf("%d:%d %s %s", d.Line, d.Column, d.Code, d.Message); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", kind, got, c.want)
 		}
+	}
+}
+
+// TestVLANs: devices take not all VLANs, nor all names.
+func TestVLANs(t *testing.T) {
+	const vlans = "services:\n  - {name: \"a b\", vlan: %d, vni: 10010}\n"
+	for kind, c := range map[string]struct {
+		vlan int
+		want string
+	}{
+		"cisco_n9kv": {3968, `12:25: error: kind cisco_n9kv has no VLAN 3968 for services, and node "leaf1" has service "a b" (use a VLAN from 2 to 3967)`},
+		"sonic-vs":   {1, `12:25: error: kind sonic-vs has no VLAN 1 for services, and node "leaf1" has service "a b" (use a VLAN from 2 to 4094)`},
+	} {
+		_, _, diags := compiled(t, clos(kind, 1, 1, eth), pools+overOSPF+fmt.Sprintf(vlans, c.vlan)+vteps, nil)
+		if len(diags) != 1 || !strings.Contains(diags[0].String(), strings.SplitN(c.want, " (use", 2)[0]) || !strings.Contains(c.want, diags[0].Hint) {
+			t.Errorf("%s: %v, hint %q, want %s", kind, diags, diags[0].Hint, c.want)
+		}
+	}
+	_, plan := planned(t, clos("cisco_n9kv", 1, 1, eth), pools+overOSPF+fmt.Sprintf(vlans, 10)+vteps, nil)
+	if config := plan.Nodes[0].Config; !strings.Contains(config, "\nvlan 10\n  name VLAN0010\n  vn-segment 10010\n") {
+		t.Errorf("configuration of leaf1:\n%s", config)
+	}
+}
+
+// TestLinkMTU: both ends of a link have the same MTU, whatever their kinds.
+func TestLinkMTU(t *testing.T) {
+	topo := strings.Replace(clos("frr", 1, 2, eth), "spine1: {kind: frr,", "spine1: {kind: vyosnetworks_vyos,", 1)
+	l, plan := planned(t, topo, pools+overOSPF+vteps+strings.Replace(services, ", gateway: 10.10.10.1/24, routes: [10.10.0.0/16]", "", 1), nil)
+	if a, b := l.Node("leaf1").Endpoints[0].MTU, l.Node("host1").Endpoints[0].MTU; a != 9000 || b != 8950 {
+		t.Errorf("the port to the spine has an MTU of %d, the host %d", a, b)
+	}
+	if spine := plan.Nodes[2]; spine.Name != "spine1" || strings.Count(spine.Config, "\n        mtu \"9000\"\n") != 2 {
+		t.Errorf("configuration of the spine:\n%s", spine.Config)
+	}
+	l, _ = planned(t, clos("frr", 1, 2, eth), pools+overOSPF, nil)
+	if mtu := l.Node("leaf1").Endpoints[0].MTU; mtu != 0 {
+		t.Errorf("a link between routers of FRR has an MTU of %d", mtu)
 	}
 }
 
@@ -322,6 +363,19 @@ func TestOwnConfig(t *testing.T) {
 	if text := string(l.Files[n.StartupConfig.File.Digest]); text != "hostname own\n!\n"+plan.Nodes[0].Config || len(n.Exec) != 1 || plan.Nodes[0].OwnConfig {
 		t.Errorf("configuration %q, commands %v", text, n.Exec)
 	}
+}
+
+// places are diagnostics with their places, those of the fabric file without its name.
+func places(diags []diag.Diagnostic) string {
+	var out []string
+	for _, d := range diags {
+		where := fmt.Sprintf("%d:%d", d.Line, d.Column)
+		if d.File != "fabric.yaml" {
+			where = d.File + " " + where
+		}
+		out = append(out, fmt.Sprintf("%s %s %s", where, d.Code, d.Message))
+	}
+	return strings.Join(out, "|")
 }
 
 // TestBad: what is wrong with a fabric file is reported at its place, all at once.
@@ -361,15 +415,7 @@ func TestBad(t *testing.T) {
 		"nothing to do": {topo, pools + overOSPF + vteps + services, ""},
 	} {
 		_, _, diags := compiled(t, c.topo, c.file, nil)
-		var got []string
-		for _, d := range diags {
-			where := fmt.Sprintf("%d:%d", d.Line, d.Column)
-			if d.File != "fabric.yaml" {
-				where = d.File + " " + where
-			}
-			got = append(got, fmt.Sprintf("%s %s %s", where, d.Code, d.Message))
-		}
-		if all := strings.Join(got, "|"); all != c.want && !(name == "syntax" && strings.HasPrefix(all, c.want)) {
+		if all := places(diags); all != c.want && !(name == "syntax" && strings.HasPrefix(all, c.want)) {
 			t.Errorf("%s:\n got %s\nwant %s", name, all, c.want)
 		}
 	}

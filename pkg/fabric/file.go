@@ -26,6 +26,12 @@ const (
 	IBGP = "ibgp"
 )
 
+// How VTEPs replicate broadcast frames, unknown unicast and multicast (BUM).
+const (
+	Ingress   = "ingress"
+	Multicast = "multicast"
+)
+
 // Unnumbered is the value of underlay.links for links without IPv4 addresses.
 const Unnumbered = "unnumbered"
 
@@ -43,7 +49,10 @@ type File struct {
 	// Access links lead from members to hosts and are routed.
 	Access   *Access   `json:"access,omitempty"`
 	VTEPs    *VTEPs    `json:"vteps,omitempty"`
+	BUM      *BUM      `json:"bum,omitempty"`
 	Services []Service `json:"services,omitempty"`
+	// Multihoming are hosts with links to several VTEPs.
+	Multihoming *Multihoming `json:"multihoming,omitempty"`
 	// Prefer are values of single nodes, by the name of the node.
 	Prefer map[string]Prefer `json:"prefer,omitempty"`
 	// Merge appends the generated configuration to a node's own startup-config if the kind takes
@@ -133,6 +142,26 @@ type VTEPs struct {
 	Pos        diag.Pos     `json:"-"`
 }
 
+// BUM is how frames reach all VTEPs of a VLAN: broadcasts, multicasts, and those to unknown
+// addresses.
+type BUM struct {
+	// Replication is ingress (the default), where a VTEP sends a copy to each other VTEP, or
+	// multicast, where the underlay copies frames along the tree of a multicast group (PIM-SM).
+	Replication topology.Str `json:"replication"`
+	// Groups is the pool of multicast groups. Each service gets its own.
+	Groups     topology.Str `json:"groups,omitempty"`
+	Rendezvous *Rendezvous  `json:"rendezvous,omitempty"`
+	Pos        diag.Pos     `json:"-"`
+}
+
+// Rendezvous are the rendezvous points of PIM.
+type Rendezvous struct {
+	Match policy.Selector `json:"match"`
+	// Addresses is the pool of their anycast address, which all of them share.
+	Addresses topology.Str `json:"addresses"`
+	Pos       diag.Pos     `json:"-"`
+}
+
 // Service is a VLAN that spans the fabric.
 type Service struct {
 	Name topology.Str `json:"name"`
@@ -148,6 +177,13 @@ type Service struct {
 	// Routes are prefixes that Linux hosts reach by the gateway.
 	Routes []topology.Str `json:"routes,omitempty"`
 	Pos    diag.Pos       `json:"-"`
+}
+
+// Multihoming makes the links of a host to several VTEPs of a service one Ethernet segment, all of
+// whose links are in use (RFC 7432).
+type Multihoming struct {
+	Hosts policy.Selector `json:"hosts"`
+	Pos   diag.Pos        `json:"-"`
 }
 
 // Prefer are values that a node has in place of allocated ones.

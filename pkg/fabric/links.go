@@ -17,13 +17,16 @@ type memberLink struct {
 	ends  [2]*Node
 }
 
+// mtu is the MTU of both ends in bytes. IGPs form no adjacency between different ones.
+func (l memberLink) mtu() int { return l.ends[0].kind.limited(l.ends[1].kind.limited(l.MTU)) }
+
 // links gives the links between members their addresses.
 func (s *stage) links() {
 	links := s.memberLinks()
 	mtu := 0
 	for _, l := range links {
-		if mtu == 0 || l.MTU < mtu {
-			mtu = l.MTU
+		if mtu == 0 || l.mtu() < mtu {
+			mtu = l.mtu()
 		}
 	}
 	s.plan.tunnelMTU = mtu - vxlanOverhead
@@ -31,12 +34,13 @@ func (s *stage) links() {
 		s.number(poolLink, s.file.Underlay.Links, links)
 	}
 	for _, l := range links {
+		toCustomer := l.ends[0].Role == RoleCustomer || l.ends[1].Role == RoleCustomer
 		for i, n := range l.ends {
 			near, far := l.Endpoints[i], l.Endpoints[1-i]
 			n.Links = append(n.Links, Link{
-				Interface: near.Interface, Device: n.kind.spelled(near.Interface), Address: near.IPv4, MTU: l.MTU,
+				Interface: near.Interface, Device: n.kind.spelled(near.Interface), Address: near.IPv4, MTU: l.mtu(), endpoint: near,
 				Peer: far.Node, PeerInterface: far.Written(), PeerAddress: far.IPv4.Addr(), PeerASN: l.ends[1-i].ASN,
-				Session: s.plan.Underlay == EBGP || n.Role == RoleCustomer || l.ends[1-i].Role == RoleCustomer,
+				Session: s.plan.Underlay == EBGP || toCustomer, toCustomer: toCustomer,
 			})
 		}
 	}

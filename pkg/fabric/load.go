@@ -90,7 +90,13 @@ func (l *loader) load(data []byte) {
 	if f.VTEPs != nil {
 		l.vteps()
 	}
+	if f.BUM != nil {
+		l.bum()
+	}
 	l.services()
+	if f.Multihoming != nil {
+		l.multihoming()
+	}
 	l.prefer()
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/c9s-lab/c9s/pkg/lab"
@@ -13,6 +15,9 @@ import (
 type Plan struct {
 	Underlay string `json:"underlay"`
 	Overlay  string `json:"overlay,omitempty"`
+	// Rendezvous is the anycast address of the rendezvous points; invalid unless the underlay
+	// replicates by multicast.
+	Rendezvous netip.Addr `json:"rendezvous,omitzero"`
 	// Nodes are the members, in the order of their names.
 	Nodes []*Node `json:"nodes"`
 	lab   *lab.Lab
@@ -20,6 +25,11 @@ type Plan struct {
 	evpn, unicast bool
 	// tunnelMTU is what the interfaces of hosts can have so that their frames fit into tunnels.
 	tunnelMTU int
+	// groups are the ranges of multicast groups, rendezvous their rendezvous points.
+	groups     []netip.Prefix
+	rendezvous []*Node
+	// multihoming reports whether there are Ethernet segments.
+	multihoming bool
 }
 
 // The roles of a node.
@@ -41,6 +51,8 @@ type Node struct {
 	ASN uint32 `json:"asn,omitempty"`
 	// VTEP is the address of its tunnels; invalid unless it is a VTEP.
 	VTEP netip.Addr `json:"vtep,omitzero"`
+	// Rendezvous reports whether it is a rendezvous point.
+	Rendezvous bool `json:"rendezvous,omitempty"`
 	// Links lead to other members, Access to hosts.
 	Links  []Link       `json:"links"`
 	Access []AccessPort `json:"access,omitempty"`
@@ -74,6 +86,9 @@ type Link struct {
 	// Session reports whether the ends speak eBGP over the link. Otherwise the protocol of the
 	// underlay is an IGP.
 	Session bool `json:"session,omitempty"`
+
+	toCustomer bool
+	endpoint   *lab.Endpoint
 }
 
 // AccessPort is a routed port to a host.
@@ -82,6 +97,9 @@ type AccessPort struct {
 	Device    string       `json:"device"`
 	Address   netip.Prefix `json:"address"`
 	Peer      string       `json:"peer"`
+	MTU       int          `json:"mtu,omitempty"`
+
+	endpoint *lab.Endpoint
 }
 
 // Network is the subnet of the link.
@@ -100,10 +118,14 @@ type LocalService struct {
 	Name string `json:"name"`
 	VLAN int    `json:"vlan"`
 	VNI  int    `json:"vni"`
+	// Group is the multicast group of broadcast frames; invalid with ingress replication.
+	Group netip.Addr `json:"group,omitzero"`
 	// Gateway is invalid for a VLAN that is not routed.
 	Gateway    netip.Prefix `json:"gateway,omitzero"`
 	GatewayMAC string       `json:"gatewayMAC,omitempty"`
 	Ports      []Port       `json:"ports,omitempty"`
+	// Segments are the ports of multihomed hosts.
+	Segments []*Segment `json:"segments,omitempty"`
 
 	spec *Service
 }
@@ -117,8 +139,28 @@ type Port struct {
 	endpoint *lab.Endpoint
 }
 
+// allPorts are the ports of the service, in segments or not.
+func (s *LocalService) allPorts() []Port {
+	out := slices.Clone(s.Ports)
+	for _, segment := range s.Segments {
+		out = append(out, segment.Ports...)
+	}
+	return out
+}
+
 // RouteTarget is the EVPN route target of the service, the same on all VTEPs.
 func (s *LocalService) RouteTarget() string { return fmt.Sprintf("%d:%d", routeTargetASN, s.VNI) }
+
+// Label is the name of the VLAN on devices: that of the service, or the one that devices use
+// themselves if that has other characters or is too long.
+func (s *LocalService) Label() string {
+	if plainName.MatchString(s.Name) {
+		return s.Name
+	}
+	return fmt.Sprintf("VLAN%04d", s.VLAN)
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$`)
 
 // routeTargetASN is the first part of route targets. A fabric of ebgp has no common AS number.
 const routeTargetASN = 65000
@@ -172,6 +214,9 @@ func (n *Node) IGP() string {
 // TunnelMTU is the MTU of VXLAN interfaces in bytes.
 func (n *Node) TunnelMTU() int { return n.plan.tunnelMTU }
 
+// LinkMTU is the MTU of packets that hold the frames of VXLAN interfaces.
+func (n *Node) LinkMTU() int { return n.plan.tunnelMTU + vxlanOverhead }
+
 // IsVTEP and IsReflector report the role of the node.
 func (n *Node) IsVTEP() bool      { return n.VTEP.IsValid() }
 func (n *Node) IsReflector() bool { return n.Role == RoleReflector }
@@ -181,10 +226,14 @@ func (n *Node) OwnVTEP() bool { return n.IsVTEP() && n.VTEP != n.RouterID }
 
 // Loopbacks are the addresses of the node's loopback.
 func (n *Node) Loopbacks() []netip.Addr {
+	out := []netip.Addr{n.RouterID}
 	if n.OwnVTEP() {
-		return []netip.Addr{n.RouterID, n.VTEP}
+		out = append(out, n.VTEP)
 	}
-	return []netip.Addr{n.RouterID}
+	if n.Rendezvous {
+		out = append(out, n.plan.Rendezvous)
+	}
+	return out
 }
 
 // NET is the network entity title of IS-IS: area 49.0001 and the digits of the router id.
@@ -232,6 +281,22 @@ func (l Link) Mask() string       { return mask(l.Address) }
 func (p AccessPort) Mask() string { return mask(p.Address) }
 
 func mask(p netip.Prefix) string { return net.IP(net.CIDRMask(p.Bits(), 32)).String() }
+
+// FrameMTU is the MTU of a port with its Ethernet header, in bytes, as IOS XR counts it.
+func (l Link) FrameMTU() int       { return l.MTU + ethernetHeader }
+func (p AccessPort) FrameMTU() int { return p.MTU + ethernetHeader }
+
+const ethernetHeader = 14
+
+// GatewayMAC is the MAC address of the node's gateways, "" for a node that routes no VLAN.
+func (n *Node) GatewayMAC() string {
+	for _, s := range n.Services {
+		if s.Gateway.IsValid() {
+			return s.GatewayMAC
+		}
+	}
+	return ""
+}
 
 // VLANs are the VLANs of the node as text: "10, 20".
 func (n *Node) VLANs() string {

@@ -46,19 +46,70 @@ func (s *stage) service(spec *Service, gateway netip.Prefix) {
 			host, ok := s.hostEnd(e, hosts)
 			linked = linked || ok
 			if ok && s.free(fmt.Sprintf("service %q", spec.Name.Value), spec.Hosts.Pos, e) {
-				local.Ports = append(local.Ports, Port{Interface: e.Interface, Device: n.kind.spelled(e.Interface), Peer: host.node.Name, endpoint: e})
+				port := Port{Interface: e.Interface, Device: n.kind.spelled(e.Interface), Peer: host.node.Name, endpoint: e}
+				if h := s.multihomed[host.node.Name]; h != nil {
+					s.join(h, n, local, port)
+				} else {
+					local.Ports = append(local.Ports, port)
+				}
 				ends = append(ends, host)
 			}
 		}
-		slices.SortFunc(local.Ports, func(a, b Port) int { return natural.Compare(a.Interface, b.Interface) })
+		byName := func(a, b Port) int { return natural.Compare(a.Interface, b.Interface) }
+		slices.SortFunc(local.Ports, byName)
+		for _, segment := range local.Segments {
+			slices.SortFunc(segment.Ports, byName)
+		}
+		slices.SortFunc(local.Segments, func(a, b *Segment) int { return natural.Compare(a.Host, b.Host) })
 		n.Services = append(n.Services, local)
 	}
 	if spec.Hosts.Set() && !linked {
 		s.diags.Warnf(CodeNoMatch, spec.Hosts.Pos, "check its match", "hosts of service %q matches no node that is linked to a VTEP of the service", spec.Name.Value)
 	}
+	attached := s.attachments(ends)
 	if gateway.IsValid() {
-		s.addressHosts(spec, gateway, ends)
+		s.addressHosts(spec, gateway, attached)
 	}
+	for _, a := range attached {
+		if a.bundled {
+			s.bundle(a.ends)
+		}
+	}
+}
+
+// attachment is how a host is in a VLAN: by one interface, or by the bundle of several.
+type attachment struct {
+	ends    []hostEnd
+	bundled bool
+}
+
+// attachments are those of hosts in the order of their interfaces. All ends of a multihomed host are
+// one.
+func (s *stage) attachments(ends []hostEnd) []attachment {
+	slices.SortFunc(ends, func(a, b hostEnd) int { return natural.Compare(owned(a.Endpoint), owned(b.Endpoint)) })
+	var out []attachment
+	for _, h := range ends {
+		bundled := s.multihomed[h.node.Name] != nil
+		if last := len(out) - 1; bundled && last >= 0 && out[last].ends[0].node == h.node {
+			out[last].ends = append(out[last].ends, h)
+			continue
+		}
+		out = append(out, attachment{[]hostEnd{h}, bundled})
+	}
+	return out
+}
+
+// holder is the end that holds the address: the one to which the topology gives one, or the first.
+func (a attachment) holder() hostEnd {
+	return a.ends[max(0, slices.IndexFunc(a.ends, func(h hostEnd) bool { return h.IPv4.IsValid() }))]
+}
+
+// device is the name of the interface of the host that has the address.
+func (a attachment) device() string {
+	if a.bundled {
+		return bond
+	}
+	return a.ends[0].Interface
 }
 
 // hostEnd is the interface of a host in a VLAN.
@@ -92,13 +143,13 @@ func (s *stage) free(what string, pos diag.Pos, e *lab.Endpoint) bool {
 
 // addressHosts gives hosts addresses of the service's subnet, unless the topology does, and
 // routes by the gateway.
-func (s *stage) addressHosts(spec *Service, gateway netip.Prefix, hosts []hostEnd) {
-	slices.SortFunc(hosts, func(a, b hostEnd) int { return natural.Compare(owned(a.Endpoint), owned(b.Endpoint)) })
+func (s *stage) addressHosts(spec *Service, gateway netip.Prefix, hosts []attachment) {
 	pool := alloc.Addresses(fmt.Sprintf("host addresses of service %q", spec.Name.Value), gateway.Masked(), netip.Prefix{}, gateway.Addr())
 	pool.Order, pool.Larger = alloc.Lowest, "use a larger subnet"
 	ends := map[string]hostEnd{}
 	var claims []alloc.Claim[netip.Addr]
-	for _, h := range hosts {
+	for _, a := range hosts {
+		h := a.holder()
 		if h.node.RootNamespace {
 			continue
 		}
@@ -109,19 +160,19 @@ func (s *stage) addressHosts(spec *Service, gateway netip.Prefix, hosts []hostEn
 	for owner, a := range alloc.Take(s.ledger, poolHost+spec.Name.Value, pool, claims, alloc.AddressForm, s.diags) {
 		ends[owner].IPv4 = netip.PrefixFrom(a, gateway.Bits())
 	}
-	for _, h := range hosts {
-		h.route(spec.Routes, gateway.Addr())
+	for _, a := range hosts {
+		a.holder().route(spec.Routes, gateway.Addr(), a.device())
 	}
 }
 
 // route adds routes by a gateway to a Linux host.
-func (h hostEnd) route(prefixes []topology.Str, gateway netip.Addr) {
+func (h hostEnd) route(prefixes []topology.Str, gateway netip.Addr, dev string) {
 	if h.node.Kind != "linux" || h.node.RootNamespace {
 		return
 	}
 	var routes []lab.Exec
 	for _, p := range prefixes {
-		routes = append(routes, command([]string{"ip", "route", "replace", p.Value, "via", gateway.String(), "dev", h.Interface}))
+		routes = append(routes, command([]string{"ip", "route", "replace", p.Value, "via", gateway.String(), "dev", dev}))
 	}
 	h.node.Exec = slices.Concat(routes, h.node.Exec)
 }

@@ -23,6 +23,9 @@ const (
 	poolLink     = "fabric/link"
 	poolAccess   = "fabric/access"
 	poolCustomer = "fabric/customer"
+	poolGroup    = "fabric/group"
+	poolRP       = "fabric/rendezvous"
+	poolSegment  = "fabric/segment"
 	poolHost     = "fabric/host/" // and the name of the service
 )
 
@@ -42,12 +45,14 @@ type stage struct {
 	nodes  map[string]*Node
 	// used are the ports of services, by endpoint.
 	used map[*lab.Endpoint]string
+	// multihomed are the hosts of multihoming, by name.
+	multihomed map[string]*multihomed
 }
 
 // Apply plans the fabric in a lab whose links and management addresses are settled: it sets the
 // addresses of links and hosts, and the startup-configs of the members.
 func (f *Fabric) Apply(l *lab.Lab, ledger *alloc.Ledger, diags *diag.List) {
-	s := &stage{Fabric: f, lab: l, ledger: ledger, diags: diags, nodes: map[string]*Node{}, used: map[*lab.Endpoint]string{}}
+	s := &stage{Fabric: f, lab: l, ledger: ledger, diags: diags, nodes: map[string]*Node{}, used: map[*lab.Endpoint]string{}, multihomed: map[string]*multihomed{}}
 	f.plan = &Plan{Underlay: f.file.Underlay.Protocol.Value, lab: l}
 	if f.file.Overlay != nil {
 		f.plan.Overlay = f.file.Overlay.Protocol.Value
@@ -63,7 +68,10 @@ func (f *Fabric) Apply(l *lab.Lab, ledger *alloc.Ledger, diags *diag.List) {
 	s.asns()
 	s.links()
 	s.peers()
+	s.segments()
 	s.services()
+	s.checkSegments()
+	s.multicast()
 	s.access()
 	s.ports()
 	s.checkPreferred()
@@ -73,20 +81,33 @@ func (f *Fabric) Apply(l *lab.Lab, ledger *alloc.Ledger, diags *diag.List) {
 	}
 }
 
-// Finish sets the MTU of hosts' ports where the policy has not: frames must fit into tunnels.
+// Finish sets the MTU of Linux interfaces where the policy has not: frames of hosts must fit into
+// tunnels, and both ends of a link have one MTU.
 func (f *Fabric) Finish(l *lab.Lab) {
 	if f.plan == nil {
 		return
 	}
+	limit := func(link *lab.Link, e *lab.Endpoint, mtu int) {
+		if e.MTU == 0 && link.MTU > mtu {
+			e.MTU = mtu
+		}
+	}
 	for _, n := range f.plan.Nodes {
 		for _, s := range n.Services {
-			for _, p := range s.Ports {
+			for _, p := range s.allPorts() {
 				link := l.Links[p.endpoint.Link]
 				for _, e := range link.Endpoints {
-					if e.MTU == 0 && link.MTU > f.plan.tunnelMTU {
-						e.MTU = f.plan.tunnelMTU
-					}
+					limit(link, e, f.plan.tunnelMTU)
 				}
+			}
+		}
+		for _, p := range n.Access {
+			link := l.Links[p.endpoint.Link]
+			limit(link, link.Far(p.endpoint), p.MTU)
+		}
+		for _, p := range n.Links {
+			if n.kind.mtu == 0 {
+				limit(l.Links[p.endpoint.Link], p.endpoint, p.MTU)
 			}
 		}
 	}
@@ -310,6 +331,9 @@ func (s *stage) checkFeatures() {
 		if len(n.Access) > 0 {
 			need(FeatureAccess, f.Access.Hosts.Pos)
 		}
+		if n.Multicast() {
+			need(FeatureMulticast, f.BUM.Replication.Pos)
+		}
 		if n.advance != nil {
 			need(FeaturePorts, f.Underlay.Ports.Pos)
 		}
@@ -318,6 +342,12 @@ func (s *stage) checkFeatures() {
 		}
 		for _, local := range n.Services {
 			need(FeatureServices, local.spec.Pos)
+			if first, last := n.kind.vlans[0], n.kind.vlans[1]; last != 0 && (local.VLAN < first || local.VLAN > last) {
+				s.diags.Errorf(CodeUnsupported, local.spec.VLAN.Pos, fmt.Sprintf("use a VLAN from %d to %d", first, last), "kind %s has no VLAN %d for services, and node %q has service %q", n.Kind, local.VLAN, n.Name, local.Name)
+			}
+			if len(local.Segments) > 0 {
+				need(FeatureMultihoming, f.Multihoming.Hosts.Pos)
+			}
 			if local.Gateway.IsValid() {
 				need(FeatureGateway, local.spec.Gateway.Pos)
 			}

@@ -1,4 +1,19 @@
+{{- $ebgp := eq .Underlay "ebgp" -}}
 interfaces {
+{{- range $s := .Services}}
+    bridge br{{.VLAN}} {
+        description "{{.Label}}"
+        member {
+{{- range .Ports}}
+            interface {{.Device}} {
+            }
+{{- end}}
+            interface vxlan{{.VLAN}} {
+            }
+        }
+        mtu "{{$.TunnelMTU}}"
+    }
+{{- end}}
     ethernet eth0 {
         description "management"
 {{- with .MgmtIPv4}}
@@ -14,32 +29,71 @@ interfaces {
 {{- if .Address.IsValid}}
         address "{{.Address}}"
 {{- end}}
+        mtu "{{.MTU}}"
     }
 {{- end}}
 {{- range .Access}}
     ethernet {{.Device}} {
         description "{{.Peer}}"
         address "{{.Address}}"
+        mtu "{{.MTU}}"
     }
+{{- end}}
+{{- range .Services}}
+{{- range .Ports}}
+    ethernet {{.Device}} {
+        description "{{.Peer}}"
+        mtu "{{$.TunnelMTU}}"
+    }
+{{- end}}
 {{- end}}
     loopback lo {
 {{- range .Loopbacks}}
         address "{{.}}/32"
 {{- end}}
     }
+{{- range .Services}}
+    vxlan vxlan{{.VLAN}} {
+        mtu "{{$.TunnelMTU}}"
+        parameters {
+            nolearning
+        }
+        port "4789"
+        source-address "{{$.VTEP}}"
+        vni "{{.VNI}}"
+    }
+{{- end}}
 }
 protocols {
-{{- if eq .Underlay "ebgp"}}
+{{- if .ASN}}
     bgp {
         system-as "{{.ASN}}"
         parameters {
             router-id "{{.RouterID}}"
+{{- if $ebgp}}
             bestpath {
                 as-path {
                     multipath-relax
                 }
             }
+{{- end}}
         }
+{{- if .Services}}
+        address-family {
+            l2vpn-evpn {
+                advertise-all-vni
+{{- range .Services}}
+                vni {{.VNI}} {
+                    route-target {
+                        export "{{.RouteTarget}}"
+                        import "{{.RouteTarget}}"
+                    }
+                }
+{{- end}}
+            }
+        }
+{{- end}}
+{{- if $ebgp}}
         address-family {
             ipv4-unicast {
 {{- range .Loopbacks}}
@@ -52,6 +106,22 @@ protocols {
 {{- end}}
             }
         }
+{{- end}}
+{{- range .Peers}}
+        neighbor {{.Address}} {
+            address-family {
+                l2vpn-evpn {
+{{- if .Client}}
+                    route-reflector-client
+{{- end}}
+                }
+            }
+            description "{{.Name}}"
+            remote-as "{{$.ASN}}"
+            update-source "{{$.RouterID}}"
+        }
+{{- end}}
+{{- if $ebgp}}
 {{- range .Links}}
         neighbor {{.PeerAddress}} {
             description "{{.Peer}}:{{.PeerInterface}}"
@@ -61,6 +131,7 @@ protocols {
                 }
             }
         }
+{{- end}}
 {{- end}}
     }
 {{- end}}

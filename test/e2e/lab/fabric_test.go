@@ -65,13 +65,14 @@ func TestFabric(t *testing.T) {
 	for name, test := range map[string]struct {
 		fabric
 		neighbours, restarts string
+		multicast            bool
 	}{
 		"ebgp": {
 			fabric{
 				kind: "frr", pools: "  asns: {numbers: [65001-65099]}\n",
 				protocols: "underlay: {protocol: ebgp, links: unnumbered, asns: asns, sharedASN: [spine], ports: 8}\noverlay: {protocol: ebgp}\n",
 			},
-			"  - {nodes: [\"leaf*\"], protocol: bgp, count: 2}\n  - {nodes: [\"spine*\"], protocol: bgp, count: %d}\n", "",
+			"  - {nodes: [\"leaf*\"], protocol: bgp, count: 2}\n  - {nodes: [\"spine*\"], protocol: bgp, count: %d}\n", "", false,
 		},
 		"isis": {
 			fabric{
@@ -79,7 +80,7 @@ func TestFabric(t *testing.T) {
 				protocols: "underlay: {protocol: isis, links: links, ports: 8}\noverlay: {protocol: ibgp, asn: 65000, reflectors: {groups: [spine]}}\n",
 			},
 			"  - {nodes: [\"leaf*\"], protocol: isis, count: 2}\n  - {nodes: [\"spine*\"], protocol: isis, count: %[1]d}\n" +
-				"  - {nodes: [\"leaf*\"], protocol: bgp, up: [spine1, spine2]}\n  - {nodes: [\"spine1\"], protocol: bgp, up: [leaf1, leaf%[1]d, spine2]}\n", "",
+				"  - {nodes: [\"leaf*\"], protocol: bgp, up: [spine1, spine2]}\n  - {nodes: [\"spine1\"], protocol: bgp, up: [leaf1, leaf%[1]d, spine2]}\n", "", false,
 		},
 		"ospf": {
 			fabric{
@@ -87,7 +88,16 @@ func TestFabric(t *testing.T) {
 				protocols: "underlay: {protocol: ospf, links: links}\noverlay: {protocol: ibgp, asn: 65000, reflectors: {groups: [spine]}}\n",
 			},
 			"  - {nodes: [\"leaf*\"], protocol: ospf, count: 2}\n  - {nodes: [\"spine*\"], protocol: ospf, count: %[1]d}\n" +
-				"  - {nodes: [\"leaf*\"], protocol: bgp, up: [spine1, spine2]}\n  - {nodes: [\"spine1\"], protocol: bgp, up: [leaf1, leaf%[1]d, spine2]}\n", "spine1 spine2",
+				"  - {nodes: [\"leaf*\"], protocol: bgp, up: [spine1, spine2]}\n  - {nodes: [\"spine1\"], protocol: bgp, up: [leaf1, leaf%[1]d, spine2]}\n", "spine1 spine2", false,
+		},
+		"multicast": {
+			fabric{
+				kind: "frr", pools: "  links: {prefixes: [10.1.0.0/24], length: 31}\n  groups: {addresses: [239.1.0.0/24]}\n  rendezvous: {addresses: [10.0.2.0/30]}\n",
+				protocols: "underlay: {protocol: ospf, links: links, ports: 8}\noverlay: {protocol: ibgp, asn: 65000, reflectors: {groups: [spine]}}\n" +
+					"bum: {replication: multicast, groups: groups, rendezvous: {match: {groups: [spine]}, addresses: rendezvous}}\n",
+			},
+			"  - {nodes: [\"leaf*\"], protocol: ospf, count: 2}\n  - {nodes: [\"spine*\"], protocol: ospf, count: %[1]d}\n" +
+				"  - {nodes: [\"leaf*\"], protocol: bgp, up: [spine1, spine2]}\n  - {nodes: [\"spine1\"], protocol: bgp, up: [leaf1, leaf%[1]d, spine2]}\n", "", true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +114,7 @@ func TestFabric(t *testing.T) {
 					return
 				}
 				for _, node := range []string{"leaf1", "leaf3", "spine2"} {
-					for _, command := range []string{"vtysh -c 'show bgp summary' -c 'show bgp l2vpn evpn' -c 'show evpn mac vni all' -c 'show evpn arp-cache vni all' -c 'show bgp ipv4 unicast' -c 'show ip route' -c 'show ip nht' -c 'show bgp nexthop' -c 'show interface brief'", "ip neigh; ip route; ip nexthop; ip addr; bridge fdb"} {
+					for _, command := range []string{"vtysh -c 'show bgp summary' -c 'show bgp l2vpn evpn' -c 'show evpn mac vni all' -c 'show evpn arp-cache vni all' -c 'show bgp ipv4 unicast' -c 'show ip route' -c 'show ip nht' -c 'show bgp nexthop' -c 'show interface brief'", "vtysh -c 'show ip pim neighbor' -c 'show ip mroute' -c 'show ip pim upstream' -c 'show ip msdp sa'", "ip mroute", "ip neigh; ip route; ip nexthop; ip addr; bridge fdb"} {
 						out, _ := l.try(context.Background(), "exec", node, "-n", l.ns, "--", "sh", "-c", command)
 						t.Logf("%s: %s\n%s", node, command, out)
 					}
@@ -123,6 +133,9 @@ func TestFabric(t *testing.T) {
 			}
 			write("lab.test.yaml", checks())
 			t.Logf("%s", l.c9s(t, "test", "-t", l.topo, "-n", l.ns))
+			if test.multicast {
+				l.floods(t, "host1", "host3", "leaf1", "spine1", "spine2")
+			}
 			t.Logf("the fabric passes its checks %s after the start of deploy", time.Since(began).Round(time.Second))
 
 			for _, spine := range []string{"spine1", "spine2"} {
@@ -135,6 +148,9 @@ func TestFabric(t *testing.T) {
 			l.c9s(t, "stop", "spine1", "-n", l.ns)
 			l.reaches(t, "host1", "10.10.10.3")
 			l.reaches(t, "host1", "10.10.20.2")
+			if test.multicast {
+				l.floods(t, "host1", "host3", "leaf1", "spine2")
+			}
 			l.c9s(t, "start", "spine1", "-n", l.ns)
 			l.c9s(t, "test", "-t", l.topo, "-n", l.ns)
 
@@ -164,8 +180,50 @@ func TestFabric(t *testing.T) {
 			if len(values) < 40 || len(now) <= len(values) {
 				t.Errorf("%d values before, %d after", len(values), len(now))
 			}
+			if test.multicast {
+				l.floods(t, "host1", "host5", "leaf1", "spine1", "spine2")
+				l.floods(t, "host5", "host3", "leaf5", "spine1", "spine2")
+			}
 			l.destroyed(t)
 		})
+	}
+}
+
+// floods waits until a broadcast frame of a host reaches another one just once, and leaves the
+// leaf of the first host for a multicast group, once over a link at most: a tree can have branches
+// over several spines. The spines are rendezvous points.
+func (l *lab) floods(t *testing.T, from, to, leaf string, spines ...string) {
+	t.Helper()
+	const nobody = "10.10.10.200" // so that no VTEP answers in its place
+	listen := func(node, ifname, filter string) func() int {
+		seen := make(chan int, 1)
+		go func() {
+			out, _ := l.try(t.Context(), "exec", node, "-n", l.ns, "--", "timeout", "6", "tcpdump", "-lnni", ifname, filter)
+			seen <- strings.Count(out, "who-has "+nobody)
+		}()
+		return func() int { return <-seen }
+	}
+	testcluster.Eventually(t, patience, "a broadcast frame crosses once", func() error {
+		group := "udp port 4789 and dst net 239.1.0.0/24"
+		first, second, far := listen(leaf, "eth1", group), listen(leaf, "eth2", group), listen(to, "eth1", "arp")
+		time.Sleep(3 * time.Second)
+		_, _ = l.try(t.Context(), "exec", from, "-n", l.ns, "--", "arping", "-b", "-c", "1", "-w", "1", "-I", "eth1", nobody)
+		if a, b, c := first(), second(), far(); a > 1 || b > 1 || a+b == 0 || c != 1 {
+			return fmt.Errorf("%d frames on eth1 and %d on eth2 of %s, %d at %s", a, b, leaf, c, to)
+		}
+		return nil
+	})
+	if out := l.c9s(t, "exec", leaf, "-n", l.ns, "--", "vtysh", "-c", "show ip pim vxlan-groups"); strings.Count(out, "239.1.0.1 ") < 2 || !strings.Contains(out, "ipmr-lo") {
+		t.Errorf("groups of %s:\n%s", leaf, out)
+	}
+	known := 0
+	for _, spine := range spines {
+		out := l.c9s(t, "exec", spine, "-n", l.ns, "--", "vtysh", "-c", "show ip mroute")
+		t.Logf("%s:\n%s", spine, out)
+		known += strings.Count(out, "239.1.0.1 ")
+	}
+	if known < 2 {
+		t.Errorf("the spines have no trees")
 	}
 }
 
