@@ -405,7 +405,7 @@ func (d *deployment) await(ctx context.Context) error {
 	found := cluster.Found{Name: in.lab.Name, Namespace: in.lab.Namespace}
 	counting, stop := context.WithCancel(waiting)
 	defer stop()
-	d.show.followLinks(counting, in.links, func(ctx context.Context) (int, int, bool) { return in.client.LinksUp(ctx, found) })
+	d.show.followLinks(counting, in.links, func(ctx context.Context) (int, int, bool) { return in.client.LinksUp(ctx, in.lab) })
 	if err := in.client.WaitReady(waiting, in.lab, d.show.progress); err != nil {
 		d.show.end()
 		if errors.Is(err, context.DeadlineExceeded) {

@@ -128,16 +128,13 @@ func (d *destruction) steps() []Step {
 	return append(steps, Step{"delete all other objects", d.removeBelongings})
 }
 
-// removeRunning deletes what runs. In a namespace that is being deleted, nothing is recreated,
-// so the order does not matter.
+// removeRunning deletes what runs.
 func (d *destruction) removeRunning(ctx context.Context) error {
 	ctx = d.context(ctx)
-	if !d.whole {
-		return d.remove(ctx, running)
+	if d.whole {
+		return d.collectRunning(ctx)
 	}
-	errs := make([]error, len(running))
-	bounded.Each(len(running), len(running), func(i int) { errs[i] = d.remove(ctx, running[i:i+1]) })
-	return errors.Join(errs...)
+	return d.remove(ctx, running)
 }
 
 // context returns the context of what follows the deletion of the namespace.
@@ -175,13 +172,13 @@ func (d *destruction) removeBelongings(ctx context.Context) error {
 // find lists the lab's objects of a kind that must be deleted, and those that are not
 // terminating yet.
 func (d *destruction) find(ctx context.Context, kind string) (going, there []*metav1.PartialObjectMetadata, err error) {
-	list, err := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labSelector(d.lab.Name)})
+	list, err := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelOf(d.lab.Name)})
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing %s: %w", removed[kind].Resource, err)
 	}
 	for i := range list.Items {
 		live := &list.Items[i]
-		if !owns(d.lab, live) || d.KeepData && kept(kind, live.Name) {
+		if !d.owns(kind, live) || d.KeepData && kept(kind, live.Name) {
 			continue
 		}
 		there = append(there, live)
@@ -190,6 +187,17 @@ func (d *destruction) find(ctx context.Context, kind string) (going, there []*me
 		}
 	}
 	return going, there, nil
+}
+
+// owns reports whether an object is the lab's. Of the marks of a lab, its ReplicaSets and Pods
+// have only those of the templates of its Deployments.
+func (d *destruction) owns(kind string, live metav1.Object) bool {
+	if !derived(kind) {
+		return owns(d.lab, live)
+	}
+	marks := live.GetLabels()
+	component := marks[contract.LabelComponent]
+	return marks[contract.LabelLab] == contract.LabelValue(d.lab.Name) && (component == contract.ComponentNode || component == contract.ComponentController)
 }
 
 // graceTooLong reports whether a terminating Pod has a longer grace period than wanted.
@@ -316,7 +324,7 @@ func grace(pods []*metav1.PartialObjectMetadata) time.Duration {
 
 // lost names the Pods that do not stop, and their workers.
 func (d *destruction) lost(ctx context.Context) error {
-	list, err := d.client.Typed.CoreV1().Pods(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelLab + "=" + contract.LabelValue(d.lab.Name)})
+	list, err := d.client.Typed.CoreV1().Pods(d.lab.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelOf(d.lab.Name)})
 	if err != nil {
 		return fmt.Errorf("some Pods do not stop, and cannot be listed: %w", err)
 	}

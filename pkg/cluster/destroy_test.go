@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,8 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/metadata"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -26,7 +29,11 @@ func metaOf(kind, name, lab string) *metav1.PartialObjectMetadata {
 		TypeMeta:   metav1.TypeMeta{APIVersion: versionOf(kind), Kind: kind},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: name, UID: types.UID(kind + name)},
 	}
-	if lab != "" {
+	switch {
+	case lab == "":
+	case derived(kind): // what the template of a node's Deployment has
+		m.Labels = map[string]string{contract.LabelLab: lab, contract.LabelComponent: contract.ComponentNode}
+	default:
 		m.Labels = map[string]string{"app.kubernetes.io/managed-by": "c9s", contract.LabelLab: lab}
 		m.Annotations = map[string]string{contract.AnnotationLabName: lab}
 	}
@@ -100,8 +107,40 @@ func newDestroyed(t *testing.T, o DestroyOptions, objects ...runtime.Object) *de
 	}
 	o.Wait = true
 	o.Tell = func(c Change) { d.told = append(d.told, c.Action+" "+c.Object) }
-	d.destruction = &destruction{client: &Client{Typed: d.typed}, meta: d.meta, lab: &Lab{Name: "mine", Namespace: "demo"}, patience: 50 * time.Millisecond, DestroyOptions: o}
+	d.destruction = &destruction{client: &Client{Typed: d.typed}, meta: collector{d.meta}, lab: &Lab{Name: "mine", Namespace: "demo"}, patience: 50 * time.Millisecond, DestroyOptions: o}
 	return d
+}
+
+// collector deletes collections, which the fake client only records: one object after the other,
+// with the options of the collection.
+type collector struct{ metadata.Interface }
+
+func (c collector) Resource(r schema.GroupVersionResource) metadata.Getter {
+	return collectorGetter{c.Interface.Resource(r)}
+}
+
+type collectorGetter struct{ metadata.Getter }
+
+func (g collectorGetter) Namespace(ns string) metadata.ResourceInterface {
+	return collectorObjects{g.Getter.Namespace(ns)}
+}
+
+type collectorObjects struct{ metadata.ResourceInterface }
+
+func (o collectorObjects) DeleteCollection(ctx context.Context, options metav1.DeleteOptions, which metav1.ListOptions) error {
+	if err := o.ResourceInterface.DeleteCollection(ctx, options, which); err != nil {
+		return err
+	}
+	list, err := o.List(ctx, which)
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if err := o.Delete(ctx, list.Items[i].Name, options); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resourcesOf returns the discovery answer for kinds.
@@ -150,7 +189,7 @@ func TestDestroy(t *testing.T) {
 		kept    bool   // the namespace
 		told    string // in what is reported
 	}{
-		"a namespace of its own goes as a whole": {deleted: runs, told: "deleted Namespace/demo"},
+		"a namespace of its own goes as a whole": {deleted: all, told: "deleted Namespace/demo"},
 		"somebody's Job is in the namespace": {
 			more: []runtime.Object{metaOf("Job", "backup", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it contains Job backup)",
 		},
@@ -164,7 +203,7 @@ func TestDestroy(t *testing.T) {
 			more: []runtime.Object{metaOf("VirtualMachine", "windows", "")}, deleted: all, kept: true, told: "kept Namespace/demo (it contains VirtualMachine windows)",
 		},
 		"Kubernetes' own events are in the namespace": {
-			more: []runtime.Object{metaOf("Event", "r1.17", "")}, deleted: runs, told: "deleted Namespace/demo",
+			more: []runtime.Object{metaOf("Event", "r1.17", "")}, deleted: all, told: "deleted Namespace/demo",
 		},
 		"the namespace was there before": {
 			with: func(d *destroyed) {
@@ -190,7 +229,7 @@ func TestDestroy(t *testing.T) {
 				forbid(&d.typed.Fake, "delete", "namespaces")
 				d.typed.PrependReactor("get", "namespaces", goneAfter(ns))
 			},
-			deleted: runs,
+			deleted: all,
 		},
 		"another lab is in the namespace": {
 			more: []runtime.Object{metaOf("Deployment", "other-r1", "other")}, deleted: all, kept: true, told: "kept Namespace/demo (it contains Deployment other-r1)",
@@ -205,7 +244,11 @@ func TestDestroy(t *testing.T) {
 		},
 		"the user may not delete ReplicaSets": {
 			with:    func(d *destroyed) { forbid(&d.meta.Fake, "delete", "replicasets") },
-			deleted: "deployments/r1 pods/r1-5-x", told: "deleted Namespace/demo",
+			deleted: strings.Replace(all, "replicasets/r1-5 ", "", 1), told: "deleted Namespace/demo",
+		},
+		"the user may not delete collections": {
+			with:    func(d *destroyed) { forbid(&d.meta.Fake, "delete-collection", "*") },
+			deleted: runs + " services/r1", told: "deleted Namespace/demo",
 		},
 		"the user may not see ReplicaSets": {
 			with:    func(d *destroyed) { forbid(&d.meta.Fake, "list", "replicasets") },
@@ -226,7 +269,7 @@ func TestDestroy(t *testing.T) {
 					return false, nil, nil
 				})
 			},
-			deleted: runs, told: "deleted Namespace/demo",
+			deleted: all, told: "deleted Namespace/demo",
 		},
 		"the data is kept": {
 			options: DestroyOptions{KeepData: true}, deleted: "configmaps/c9s-directory " + runs + " services/r1", kept: true, told: "deleted Deployment/r1",
@@ -365,15 +408,15 @@ func TestDestroyClears(t *testing.T) {
 		for _, a := range d.meta.Actions() {
 			if c, ok := a.(clienttesting.DeleteCollectionActionImpl); ok {
 				cleared = append(cleared, a.GetResource().Resource)
-				if got := c.GetListRestrictions().Labels.String(); got != labSelector("mine") || a.GetNamespace() != "demo" {
+				if got := c.GetListRestrictions().Labels.String(); got != labSelector("mine") && got != labelOf("mine") || a.GetNamespace() != "demo" {
 					t.Errorf("%s %q of namespace %s are deleted", a.GetResource().Resource, got, a.GetNamespace())
 				}
 			}
 		}
 		slices.Sort(cleared)
-		want := ""
+		want := "deployments replicasets services"
 		if wait {
-			want = "configmaps networkpolicies persistentvolumeclaims rolebindings roles secrets serviceaccounts services"
+			want = "configmaps deployments networkpolicies persistentvolumeclaims replicasets rolebindings roles secrets serviceaccounts services services"
 		}
 		if got := strings.Join(cleared, " "); got != want {
 			t.Errorf("wait %t: cleared %q, want %q", wait, got, want)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,46 @@ func (d *destruction) removeNamespace(context.Context) (err error) {
 	}
 	if d.whole, err = d.deleteNamespace(d.claimed); d.whole {
 		d.release()
+	}
+	return err
+}
+
+// collectRunning deletes what runs in a namespace that is being deleted, where nothing is
+// recreated and the order does not matter. What creates and follows Pods goes together with
+// them: otherwise Kubernetes reports the end of each Pod in its ReplicaSet, its Deployment and
+// the endpoints of the Service. The API server deletes a collection one by one, so Pods, whose
+// end takes the longest, are deleted by themselves.
+func (d *destruction) collectRunning(ctx context.Context) error {
+	going, _, err := d.find(ctx, "Deployment")
+	if err != nil {
+		return err
+	}
+	kinds := []string{"Service", "Pod", "Deployment", "ReplicaSet"}
+	errs := make([]error, len(kinds))
+	bounded.Each(len(kinds), len(kinds), func(i int) {
+		if kinds[i] == "Pod" {
+			errs[i] = d.remove(ctx, kinds[i:i+1])
+		} else {
+			errs[i] = d.collect(ctx, kinds[i])
+		}
+	})
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, live := range going {
+		d.tell(d.change("Deployment", live, nil))
+	}
+	return nil
+}
+
+// collect deletes all objects of a kind of the lab with one request, or each by itself if the
+// user may not do that.
+func (d *destruction) collect(ctx context.Context, kind string) error {
+	background := metav1.DeletePropagationBackground
+	options := metav1.DeleteOptions{PropagationPolicy: &background}
+	err := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace).DeleteCollection(ctx, options, metav1.ListOptions{LabelSelector: labelOf(d.lab.Name)})
+	if apierrors.IsForbidden(err) {
+		return d.remove(ctx, []string{kind})
 	}
 	return err
 }
@@ -150,7 +191,7 @@ func (d *destruction) inNamespace(ctx context.Context) (mine []Change, busy stri
 			item := &lists[i].Items[j]
 			switch {
 			case item.DeletionTimestamp != nil || metav1.GetControllerOf(item) != nil || kubernetesOwn(r.kind, item.Name):
-			case !owns(d.lab, item):
+			case !d.owns(r.kind, item):
 				return nil, "it contains " + r.kind + " " + item.Name, nil
 			case !slices.Contains(running, r.kind): // those are deleted one by one
 				mine = append(mine, d.change(r.kind, item, nil))

@@ -81,7 +81,7 @@ func (c *Client) facts(ctx context.Context, l Found) (status.Facts, error) {
 			return err
 		},
 		func() error {
-			list, err := c.Typed.CoreV1().Services(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: contract.LabelLab + "=" + contract.LabelValue(l.Name)})
+			list, err := c.Typed.CoreV1().Services(l.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelOf(l.Name)})
 			if err == nil {
 				f.Services = pointers[corev1.Service](list.Items)
 			}
@@ -167,10 +167,19 @@ func (c *Client) stored(ctx context.Context, l Found) *status.Lab {
 }
 
 // LinksUp counts the links of a lab that are up, of all that its topology has: by the
-// controller's word, or else by that of the Pods. known is false where nobody could be
-// asked.
-func (c *Client) LinksUp(ctx context.Context, l Found) (up, all int, known bool) {
-	s, err := c.Status(ctx, l, false)
+// controller's word, or by that of the Pods in a lab without a controller. known is false
+// where nobody answers, such as a controller that is starting.
+func (c *Client) LinksUp(ctx context.Context, l *Lab) (up, all int, known bool) {
+	found := Found{Name: l.Name, Namespace: l.Namespace}
+	if l.hasController() {
+		s, err := c.reported(ctx, found)
+		if err != nil || s == nil {
+			return 0, 0, false
+		}
+		up, all = s.LinksUp()
+		return up, all, true
+	}
+	s, err := c.Status(ctx, found, true)
 	if err != nil {
 		return 0, 0, false
 	}

@@ -89,7 +89,7 @@ func (c *Client) rights(ctx context.Context, l *Lab, existing Existing, holders 
 	for _, h := range holders {
 		required = append(required, rights.GetByName(h.kind, h.name))
 	}
-	missing, err := rights.Missing(ctx, c.Typed, l.Namespace, required)
+	missing, err := rights.Missing(ctx, rights.ReviewsOf(c.Typed.AuthorizationV1()), l.Namespace, required)
 	if err != nil {
 		return []error{fmt.Errorf("checking your rights: %w", err)}
 	}

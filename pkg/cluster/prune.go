@@ -56,6 +56,9 @@ func labSelector(lab string) string {
 	return labels.Set{"app.kubernetes.io/managed-by": "c9s", contract.LabelLab: contract.LabelValue(lab)}.String()
 }
 
+// labelOf selects all objects of a lab, with those that Kubernetes creates for them.
+func labelOf(lab string) string { return contract.LabelLab + "=" + contract.LabelValue(lab) }
+
 // applied reports whether c9s deploy applied a live object.
 func applied(live metav1.Object) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {

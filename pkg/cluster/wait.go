@@ -247,11 +247,17 @@ func (s *sightings) next(now time.Time) time.Duration {
 	return look
 }
 
-// pods is how many Pods the lab has, including stopped ones.
-func (l *Lab) pods() int {
+// pods is how many Pods of nodes the lab has, including stopped ones.
+func (l *Lab) pods() int { return l.deployments(contract.ComponentNode) }
+
+// hasController reports whether the lab has a controller.
+func (l *Lab) hasController() bool { return l.deployments(contract.ComponentController) > 0 }
+
+// deployments is how many Deployments the lab has of a component.
+func (l *Lab) deployments(component string) int {
 	n := 0
 	for _, u := range l.objects {
-		if u.GetKind() == "Deployment" && u.GetLabels()[contract.LabelComponent] == contract.ComponentNode {
+		if u.GetKind() == "Deployment" && u.GetLabels()[contract.LabelComponent] == component {
 			n++
 		}
 	}
