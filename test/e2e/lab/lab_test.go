@@ -324,6 +324,10 @@ func (l *lab) gone(t *testing.T) {
 	if err != nil || len(left.Items) > 0 {
 		t.Errorf("%d ConfigMaps of the lab are left, %v", len(left.Items), err)
 	}
+	pods, err := l.Typed.CoreV1().Pods(l.ns).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(pods.Items) > 0 {
+		t.Errorf("%d Pods of the lab are left, %v", len(pods.Items), err)
+	}
 	testcluster.Eventually(t, patience, "the end of namespace "+l.ns, func() error {
 		if _, err := l.Typed.CoreV1().Namespaces().Get(t.Context(), l.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is there: %v", err)
