@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -64,5 +65,37 @@ func TestArchitecture(t *testing.T) {
 		if !seen[pkg] {
 			t.Errorf("the table has %s, which does not exist", pkg)
 		}
+	}
+}
+
+// TestNoClusterClient holds the half of c9s that the first half of the demo builds (-tags nocluster) to
+// what it needs: client-go takes as long to compile as all the rest.
+func TestNoClusterClient(t *testing.T) {
+	const module = "github.com/c9s-lab/c9s/"
+	context := build.Default
+	context.BuildTags = []string{"nocluster"}
+	seen := map[string]bool{}
+	var visit func(dir string)
+	visit = func(dir string) {
+		if seen[dir] {
+			return
+		}
+		seen[dir] = true
+		pkg, err := context.ImportDir(filepath.Join("../..", dir), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, imported := range pkg.Imports {
+			if strings.HasPrefix(imported, "k8s.io/client-go") {
+				t.Errorf("%s imports %s without a cluster", dir, imported)
+			}
+			if ours, ok := strings.CutPrefix(imported, module); ok {
+				visit(ours)
+			}
+		}
+	}
+	visit("cmd/c9s")
+	if len(seen) < 20 {
+		t.Errorf("only %d packages were visited", len(seen))
 	}
 }

@@ -53,7 +53,7 @@ func (c Collector) Collect(ctx context.Context, n Needs) (Facts, error) {
 			f.Clocks = Clocks{Server: f.Admission.at, Renewed: c.renewed(ctx)}
 		},
 		func() {
-			f.Missing, f.RightsErr = rights.Missing(ctx, c.Client, c.Namespace, rights.Of(n.Kinds, n.Rules, fresh))
+			f.Missing, f.RightsErr = rights.Missing(ctx, rights.ReviewsOf(c.Client.AuthorizationV1()), c.Namespace, rights.Of(n.Kinds, n.Rules, fresh))
 		},
 		func() {
 			list, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

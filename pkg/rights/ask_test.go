@@ -79,7 +79,7 @@ func TestMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := authorizer(c.rules, c.may)
-			got, err := Missing(t.Context(), client, "demo", wanted)
+			got, err := Missing(t.Context(), ReviewsOf(client.AuthorizationV1()), "demo", wanted)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestMissingFails(t *testing.T) {
 	for resource, want := range map[string]error{"selfsubjectrulesreviews": nil, "selfsubjectaccessreviews": broken} {
 		client := authorizer(nil, func(authorizationv1.ResourceAttributes) bool { return true })
 		client.PrependReactor("create", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, broken })
-		if got, err := Missing(t.Context(), client, "demo", Of([]string{"Secret"}, nil, false)); !errors.Is(err, want) || len(got) > 0 {
+		if got, err := Missing(t.Context(), ReviewsOf(client.AuthorizationV1()), "demo", Of([]string{"Secret"}, nil, false)); !errors.Is(err, want) || len(got) > 0 {
 			t.Errorf("%s: %v, %v", resource, got, err)
 		}
 	}
