@@ -22,7 +22,7 @@ import (
 // parsers.
 
 // flowWidth is the longest line, in bytes, of a collection that is written in one line.
-const flowWidth = 140
+const flowWidth = 144
 
 // yamlWriter converts the JSON that encode makes (compact and well-formed) to YAML: block
 // style, but one line for what is short. Lists have the indentation of their key, as kubectl

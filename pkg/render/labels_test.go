@@ -24,6 +24,7 @@ func TestPodLabels(t *testing.T) {
 	for key, want := range map[string]string{
 		"role": "leaf", "example.org/rack": "a1", "empty": "", "extra": "yes",
 		contract.LabelNode: "r1", "sidecar.istio.io/inject": "false",
+		contract.LabelLab: "labels", contract.LabelComponent: contract.ComponentNode, // by which destroy finds the Pod
 	} {
 		if got, ok := d.Spec.Template.Labels[key]; !ok || got != want {
 			t.Errorf("label %s is %q, want %q", key, got, want)
