@@ -18,7 +18,7 @@ import (
 func cniPlugins(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for from, to := range map[string]string{"cni.mod": "go.mod", "cni.sum": "go.sum"} {
+	for from, to := range map[string]string{"programs.mod": "go.mod", "programs.sum": "go.sum"} {
 		data, err := os.ReadFile(filepath.Join("../../test/cluster/modules", from))
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ here)
 		exit 0
 	fi
 	say "A Kubernetes cluster on this machine (make cluster)"
-	echo "Three workers without Docker. The first time its programs are built from source, about 20 minutes on two cores;"
+	echo "Three workers without Docker. The first time its programs are built from source, about 10 minutes on two cores;"
 	echo "after that it takes seconds. 'make cluster-down' removes it and leaves the machine as it was."
 	offer
 	$MAKE --no-print-directory cluster

@@ -18,7 +18,7 @@ import (
 type Hub struct {
 	mu   sync.Mutex
 	ends map[contract.WireID][]*datapath.End
-	// Frames counts the frames that were delivered.
+	// Frames counts the frames that are delivered.
 	Frames atomic.Uint64
 }
 
@@ -86,6 +86,6 @@ func (d Datapath) deliver(to *datapath.End, vnet, frame []byte) {
 	}
 	leg := datapath.NewDeliverer()
 	leg.Parts(out, vnet, frame, nil)
+	d.Frames.Add(1) // before the frame arrives, and is answered
 	leg.Flush()
-	d.Frames.Add(1)
 }
