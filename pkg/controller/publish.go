@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -20,9 +19,7 @@ import (
 
 	"github.com/c9s-lab/c9s/internal/foreign"
 	"github.com/c9s-lab/c9s/pkg/contract"
-	"github.com/c9s-lab/c9s/pkg/lab"
 	"github.com/c9s-lab/c9s/pkg/status"
-	"github.com/c9s-lab/c9s/sidecar/api"
 )
 
 // fieldManager is the controller's name in metadata.managedFields.
@@ -35,12 +32,9 @@ const AnnotationSynced = "c9s.dev/synced"
 // How often the controller writes at most: the time between two writes, and the budget.
 // What the budget has no room for is written, as it is by then, when there is room.
 const (
-	statusEvery  = 2 * time.Second
-	statusBurst  = 60
-	statusRefill = 30 * time.Second
-	// settleAfter is when figures that were measured while the lab changed are replaced by
-	// those of a lab at rest.
-	settleAfter    = api.HoldStatus + 5*time.Second
+	statusEvery    = 2 * time.Second
+	statusBurst    = 60
+	statusRefill   = 30 * time.Second
 	addressesEvery = time.Second
 	addressesBurst = 120
 	addressRefill  = 5 * time.Second
@@ -54,14 +48,9 @@ type publisher struct {
 
 	statusShape   string
 	statusWritten time.Time
-	// figures are the round-trip times as they were written, by the links' ids; changed is
-	// when the state was written, and settled that figures of the lab at rest are.
-	figures   map[lab.WireID]float64
-	changed   time.Time
-	settled   bool
-	addresses map[string][]netip.Addr
-	written   time.Time
-	events    *eventWriter
+	addresses     map[string][]netip.Addr
+	written       time.Time
+	events        *eventWriter
 
 	statusBudget, addressesBudget *budget
 	// later is called where something is to be published later.
@@ -93,7 +82,7 @@ func (p *publisher) load(ctx context.Context) error {
 		return fmt.Errorf("reading ConfigMap %s: %w", contract.StatusConfigMap, err)
 	}
 	if l, err := status.Stored(cm); err == nil {
-		p.statusShape, p.figures, p.changed = shape(l), figures(l), time.Now()
+		p.statusShape = shape(l)
 		p.events.know(l)
 	}
 	return nil
@@ -216,19 +205,12 @@ func Touch(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, fi
 	return err
 }
 
-// publishStatus writes the status when a state has changed, and once more when all has
-// been at rest for a while, if round-trip times are others by then. Counters alone are not
-// worth a write: who wants them asks the controller.
+// publishStatus writes the status when a state has changed. Figures alone are not worth a
+// write: who wants them asks the controller.
 func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 	s := shape(l)
-	rest := s == p.statusShape
-	if rest {
-		if p.settled || time.Since(p.changed) < settleAfter {
-			return nil
-		}
-		if p.settled = !differ(figures(l), p.figures); p.settled {
-			return nil
-		}
+	if s == p.statusShape {
+		return nil
 	}
 	if wait := wait(p.statusWritten, statusEvery, p.statusBudget); wait > 0 {
 		p.later(wait)
@@ -242,34 +224,8 @@ func (p *publisher) publishStatus(ctx context.Context, l status.Lab) error {
 		p.statusBudget.giveBack()
 		return err
 	}
-	p.statusShape, p.statusWritten, p.figures, p.settled = s, time.Now(), figures(l), rest
-	if !rest {
-		p.changed = p.statusWritten
-	}
+	p.statusShape, p.statusWritten = s, time.Now()
 	return nil
-}
-
-// figures are the round-trip times of the links that are up, in milliseconds.
-func figures(l status.Lab) map[lab.WireID]float64 {
-	out := map[lab.WireID]float64{}
-	for _, k := range l.Links {
-		if k.RTT > 0 {
-			out[k.ID] = k.RTT
-		}
-	}
-	return out
-}
-
-// differ reports whether a round-trip time is less than half or more than twice what it
-// was, and at least a millisecond away from it.
-func differ(now, before map[lab.WireID]float64) bool {
-	for id, rtt := range now {
-		old := before[id]
-		if math.Abs(rtt-old) >= 1 && max(rtt, old) > 2*min(rtt, old) {
-			return true
-		}
-	}
-	return false
 }
 
 // wait is how long a write has to wait: writes are some time apart, and within a budget.

@@ -54,44 +54,6 @@ func TestConvergedLabWritesNothing(t *testing.T) {
 	}
 }
 
-// A link's round-trip time is high while its lab starts: what was written then is
-// replaced once.
-func TestFiguresOfALabAtRest(t *testing.T) {
-	all := pods()
-	p, client := converged(t, all)
-	at := func(rtt float64) status.Lab {
-		l := labOf(all)
-		l.Links[0].RTT = rtt
-		return l
-	}
-	const write = "patch configmaps/c9s-status"
-	for _, c := range []struct {
-		name string
-		rtt  float64
-		rest time.Duration
-		want []string
-	}{
-		{"too early", 129, 0, nil},
-		{"after a while", 129, settleAfter, []string{write}},
-		{"later", 2, settleAfter, nil},
-	} {
-		p.changed = p.changed.Add(-c.rest)
-		round(t, p, at(c.rtt), all)
-		if got := writes(client); !slices.Equal(got, c.want) {
-			t.Errorf("%s: writes %v, want %v", c.name, got, c.want)
-		}
-	}
-	l := link(new(at(2)), false)
-	round(t, p, *l, all)
-	writes(client)
-	p.changed = p.changed.Add(-settleAfter)
-	l.Links[0].RTT = 2.9
-	round(t, p, *l, all)
-	if got := writes(client); len(got) != 0 {
-		t.Errorf("about the same: writes %v", got)
-	}
-}
-
 func TestAddressChange(t *testing.T) {
 	move := func(p *corev1.Pod, ip string) { p.Status.PodIP, p.Status.PodIPs = ip, []corev1.PodIP{{IP: ip}} }
 	for name, c := range map[string]struct {

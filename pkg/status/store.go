@@ -3,6 +3,7 @@ package status
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,9 +23,15 @@ const (
 const plainSize = 512 << 10
 
 // Patch returns a merge patch that stores the status in the ConfigMap, shortened as by
-// Short.
+// Short and without what was measured: it is written when a state changes, and figures of
+// that moment say nothing about the lab at rest.
 func (l Lab) Patch() ([]byte, error) {
-	text, err := json.Marshal(l.Short())
+	short := l.Short()
+	short.Links = slices.Clone(l.Links)
+	for i := range short.Links {
+		short.Links[i].RTT, short.Links[i].Loss = 0, 0
+	}
+	text, err := json.Marshal(short)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func fabric(n int) Lab {
 		})
 		for j := range 2 {
 			l.Links = append(l.Links, Link{
-				ID: lab.WireID(2*i + j), Kind: "wire", Up: true, Datapath: "udp", RTT: 0.2,
+				ID: lab.WireID(2*i + j), Kind: "wire", Up: true, Datapath: "udp",
 				A: End{Node: fmt.Sprintf("node-%d", i), Interface: "eth1", Known: true, Carrier: true, State: "made"},
 				B: End{Node: fmt.Sprintf("node-%d", i+1), Interface: "eth2", Known: true, Carrier: true, State: "made"},
 			})
@@ -48,8 +48,11 @@ func TestStore(t *testing.T) {
 		nodes int
 		key   string
 	}{{3, Key}, {2000, PackedKey}, {200, Key}} {
-		want := fabric(step.nodes)
-		patch, err := want.Patch()
+		want, live := fabric(step.nodes), fabric(step.nodes)
+		for i := range live.Links { // what was measured is not stored
+			live.Links[i].RTT, live.Links[i].Loss = 0.2, 1.5
+		}
+		patch, err := live.Patch()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,6 +85,9 @@ func TestStore(t *testing.T) {
 		}
 		if got, err := Stored(cm); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%d nodes are read back as %d, %v", step.nodes, len(got.Nodes), err)
+		}
+		if live.Links[0].RTT == 0 {
+			t.Error("the status itself has lost its figures")
 		}
 	}
 }
