@@ -49,6 +49,9 @@ type answer struct {
 	stop  context.CancelFunc
 }
 
+// defaultInterval is well below the age at which the status calls a sidecar silent.
+const defaultInterval = 2 * time.Second
+
 const (
 	// patience is how long a sidecar may say nothing.
 	patience = 3 * time.Second

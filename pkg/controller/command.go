@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,6 +51,6 @@ metrics. A lab does without it.`,
 	fs.StringVar(&o.Identity, "identity", os.Getenv("POD_NAME"), "who holds the lease")
 	fs.StringVar(&o.Address, "address", fmt.Sprintf(":%d", contract.ControllerPort), "address of probes, status and metrics")
 	fs.StringVar(&o.Private, "private-address", "127.0.0.1:6060", "address of profiles")
-	fs.DurationVar(&o.Interval, "interval", 5*time.Second, "how often a sidecar is asked that has nothing new")
+	fs.DurationVar(&o.Interval, "interval", defaultInterval, "how often a sidecar is asked that answers at once although it has nothing new")
 	return cmd
 }

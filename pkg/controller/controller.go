@@ -30,7 +30,7 @@ type Options struct {
 	// Address is for probes, the lab's status and metrics, Private (loopback) for
 	// profiles.
 	Address, Private string
-	// Interval is how often a sidecar is asked that has nothing new.
+	// Interval is how often a sidecar is asked that answers at once although it has nothing new.
 	Interval time.Duration
 	// Expires is set for a lab that expires.
 	Expires bool

@@ -42,7 +42,7 @@ type controller struct {
 
 func newController(client kubernetes.Interface, o Options) *controller {
 	if o.Interval == 0 {
-		o.Interval = 5 * time.Second
+		o.Interval = defaultInterval
 	}
 	c := &controller{client: client, o: o, log: o.Log, held: make(chan struct{}, maxHeld), asker: newAsker(o.Interval, followSidecar)}
 	c.metrics = newMetrics(c)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -58,7 +59,8 @@ func (n torus) ends(i int) []end {
 }
 
 // sidecars answer for the Pods of simulated workers, which have none: every link
-// is up, and every answer has other counters than the last.
+// is up, and every answer has other counters than the last. As real ones do, they hold an
+// answer until there is news, at most for holdAnswer, and meanwhile send a space every second.
 type sidecars struct {
 	lab   torus
 	asked atomic.Int64
@@ -68,7 +70,11 @@ type sidecars struct {
 	pods              map[netip.Addr]*corev1.Pod
 	links             map[string]links // by Pod
 	silent, unplugged map[int]bool
+	said              map[string]string // what a Pod answered last, without counters
+	changed           chan struct{}     // closed by the next change
 }
+
+const holdAnswer = 30 * time.Second
 
 // links are the links of a Pod: their digest, and the wires' ids by interface.
 type links struct {
@@ -100,7 +106,7 @@ func readLinks(cm *corev1.ConfigMap) links {
 // of all simulated Pods are made the first worker's own.
 func simulate(t *testing.T, c *testcluster.Cluster, namespace string, lab torus) *sidecars {
 	t.Helper()
-	s := &sidecars{lab: lab, pods: map[netip.Addr]*corev1.Pod{}, links: map[string]links{}, silent: map[int]bool{}, unplugged: map[int]bool{}}
+	s := &sidecars{lab: lab, pods: map[netip.Addr]*corev1.Pod{}, links: map[string]links{}, silent: map[int]bool{}, unplugged: map[int]bool{}, said: map[string]string{}, changed: make(chan struct{})}
 	c.OnNode(t, c.Workers[0], "ip", "route", "replace", "local", simulatedPods, "dev", "lo")
 	l := c.ListenOnWorker(t, 0, ":14802")
 	server := &http.Server{Handler: s, ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
@@ -151,6 +157,8 @@ func (s *sidecars) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 func (s *sidecars) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -160,25 +168,51 @@ func (s *sidecars) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json")
+	held := r.URL.Query().Get("since") != ""
+	beat := time.NewTicker(time.Second)
+	defer beat.Stop()
+	for until := time.Now().Add(holdAnswer); ; {
+		answer, news, silent, changed := s.look(local.Addr().Unmap(), asked)
+		switch {
+		case answer == nil:
+			http.NotFound(w, r)
+			return
+		case silent:
+			<-r.Context().Done()
+			return
+		case !held || news || time.Now().After(until):
+			w.Write(answer)
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-changed:
+		case <-beat.C:
+			io.WriteString(w, " ")
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+// look returns what the sidecar at an address answers, nil if there is none, whether that is
+// news, and a channel that is closed by the next change.
+func (s *sidecars) look(at netip.Addr, asked int64) (answer []byte, news, silent bool, changed <-chan struct{}) {
 	s.mu.Lock()
-	pod := s.pods[local.Addr().Unmap()]
-	var answer []byte
-	silent := false
-	if pod != nil {
-		node, _ := strconv.Atoi(strings.TrimPrefix(pod.Labels["c9s.dev/pod"], "n"))
-		silent = s.silent[node]
-		answer = s.status(pod, node, asked)
+	defer s.mu.Unlock()
+	pod := s.pods[at]
+	if pod == nil {
+		return nil, false, false, nil
 	}
-	s.mu.Unlock()
-	switch {
-	case pod == nil:
-		http.NotFound(w, r)
-	case silent:
-		<-r.Context().Done()
-	default:
-		w.Header().Set("Content-Type", "application/json")
-		w.Write(answer)
+	node, _ := strconv.Atoi(strings.TrimPrefix(pod.Labels["c9s.dev/pod"], "n"))
+	if s.silent[node] {
+		return []byte{}, false, true, nil
 	}
+	still := string(s.status(pod, node, 0))
+	news = s.said[pod.Name] != still
+	s.said[pod.Name] = still
+	return s.status(pod, node, asked), news, false, s.changed
 }
 
 // status is what a sidecar would say of a node, with all that a real one says.
