@@ -402,7 +402,6 @@ func (d *deployment) await(ctx context.Context) error {
 		waiting, cancel = context.WithTimeout(ctx, d.timeout)
 		defer cancel()
 	}
-	found := cluster.Found{Name: in.lab.Name, Namespace: in.lab.Namespace}
 	counting, stop := context.WithCancel(waiting)
 	defer stop()
 	d.show.followLinks(counting, in.links, func(ctx context.Context) (int, int, bool) { return in.client.LinksUp(ctx, in.lab) })
@@ -415,7 +414,7 @@ func (d *deployment) await(ctx context.Context) error {
 	}
 	d.show.ready(time.Since(d.began))
 	// The lab runs. Commands that failed are only reported.
-	if nodes, err := in.client.Unfinished(ctx, found); err == nil {
+	if nodes, err := in.client.Unfinished(ctx, in.lab); err == nil {
 		for i := range nodes {
 			nodes[i].Source = in.lab.Line("Deployment/"+nodes[i].Pod, nodes[i].Source)
 		}

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -24,6 +25,13 @@ type Manifest struct {
 	// BootPerWorker is how many Pods of the lab may boot their devices at a time on one worker,
 	// 0 for any number. The controller grants the turns.
 	BootPerWorker int `json:"bootPerWorker,omitempty"`
+}
+
+// HasSteps reports whether a program of the Pod has a step.
+func (m *Manifest) HasSteps() bool {
+	return slices.ContainsFunc(m.Nodes, func(n ManifestNode) bool {
+		return slices.ContainsFunc(n.Containers, func(c Container) bool { return len(c.Program.Steps) > 0 })
+	})
 }
 
 // ManifestNode is one node's folder and programs.
