@@ -258,7 +258,7 @@ func (d *destruction) removeAll(ctx context.Context, kind string, going []*metav
 		if change := d.change(kind, live, errs[i]); errs[i] != nil {
 			errs[i] = change.error()
 			d.tell(change)
-		} else if !derived(kind) {
+		} else if !derived(kind) && !d.toldBefore(kind) {
 			d.tell(change)
 		}
 	}

@@ -293,7 +293,10 @@ func TestDestroy(t *testing.T) {
 			if !strings.Contains(strings.Join(d.told, "\n"), tt.told) {
 				t.Errorf("%q is not in what is reported:\n%s", tt.told, strings.Join(d.told, "\n"))
 			}
-			for _, line := range d.told {
+			for i, line := range d.told {
+				if slices.Contains(d.told[:i], line) {
+					t.Errorf("reported twice: %s", line)
+				}
 				if strings.Contains(line, "Pod/") || strings.Contains(line, "ReplicaSet/") {
 					t.Errorf("reported what is no object of the lab: %s", line)
 				}

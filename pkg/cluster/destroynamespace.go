@@ -43,41 +43,38 @@ func (d *destruction) collectRunning(ctx context.Context) error {
 	kinds := []string{"Service", "Pod", "Deployment", "ReplicaSet"}
 	errs := make([]error, len(kinds))
 	bounded.Each(len(kinds), len(kinds), func(i int) {
-		if kinds[i] == "Pod" {
+		kind := kinds[i]
+		if kind != "Pod" {
+			errs[i] = d.collect(ctx, kind, labelOf(d.lab.Name))
+		}
+		switch {
+		case kind == "Pod" || apierrors.IsForbidden(errs[i]): // to delete a collection is a right of its own
 			errs[i] = d.remove(ctx, kinds[i:i+1])
-		} else {
-			errs[i] = d.collect(ctx, kinds[i])
+		case kind == "Deployment" && errs[i] == nil:
+			for _, live := range going {
+				d.tell(d.change(kind, live, nil))
+			}
 		}
 	})
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	for _, live := range going {
-		d.tell(d.change("Deployment", live, nil))
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// collect deletes all objects of a kind of the lab with one request, or each by itself if the
-// user may not do that.
-func (d *destruction) collect(ctx context.Context, kind string) error {
+// collect deletes all objects of a kind that a selector selects, with one request.
+func (d *destruction) collect(ctx context.Context, kind, selector string) error {
 	background := metav1.DeletePropagationBackground
-	options := metav1.DeleteOptions{PropagationPolicy: &background}
-	err := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace).DeleteCollection(ctx, options, metav1.ListOptions{LabelSelector: labelOf(d.lab.Name)})
-	if apierrors.IsForbidden(err) {
-		return d.remove(ctx, []string{kind})
-	}
-	return err
+	objects := d.meta.Resource(removed[kind]).Namespace(d.lab.Namespace)
+	return objects.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{LabelSelector: selector})
 }
 
 // clear deletes what is left of the lab in a namespace that is being deleted, so that nobody
 // finds the lab there any more. Errors do not matter: Kubernetes deletes all of it.
 func (d *destruction) clear(ctx context.Context) {
-	bounded.Each(len(belongings), len(belongings), func(i int) {
-		objects := d.meta.Resource(removed[belongings[i]]).Namespace(d.lab.Namespace)
-		_ = objects.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: labSelector(d.lab.Name)})
-	})
+	bounded.Each(len(belongings), len(belongings), func(i int) { _ = d.collect(ctx, belongings[i], labSelector(d.lab.Name)) })
 }
+
+// toldBefore reports whether the step that deletes the namespace has reported the objects of
+// a kind, which Kubernetes deletes with it.
+func (d *destruction) toldBefore(kind string) bool { return d.whole && !slices.Contains(running, kind) }
 
 // restoreLevel restores the Pod Security level of the namespace from before the deploy.
 func (d *destruction) restoreLevel(ctx context.Context) error {
