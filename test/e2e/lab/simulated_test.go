@@ -146,7 +146,9 @@ func (s *sidecars) watch(ctx context.Context, c *testcluster.Cluster, namespace 
 	follow(ctx, func() (watch.Interface, error) { return c.Typed.CoreV1().Pods(namespace).Watch(ctx, ofNodes) }, func(object any) {
 		if pod, ok := object.(*corev1.Pod); ok {
 			if a, err := netip.ParseAddr(pod.Status.PodIP); err == nil {
-				s.set(func() { s.pods[a] = pod })
+				s.mu.Lock() // no news for held answers: nothing that they say of a Pod changes
+				s.pods[a] = pod
+				s.mu.Unlock()
 			}
 		}
 	})
@@ -170,49 +172,57 @@ func (s *sidecars) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	held := r.URL.Query().Get("since") != ""
-	beat := time.NewTicker(time.Second)
+	end, beat := time.NewTimer(holdAnswer), time.NewTicker(time.Second)
+	defer end.Stop()
 	defer beat.Stop()
-	for until := time.Now().Add(holdAnswer); ; {
-		answer, news, silent, changed := s.look(local.Addr().Unmap(), asked)
+	for {
+		answer, silent, changed := s.look(local.Addr().Unmap(), asked, held)
 		switch {
-		case answer == nil:
-			http.NotFound(w, r)
-			return
 		case silent:
 			<-r.Context().Done()
 			return
-		case !held || news || time.Now().After(until):
+		case answer != nil:
 			w.Write(answer)
 			return
-		}
-		select {
-		case <-r.Context().Done():
+		case !held:
+			http.NotFound(w, r)
 			return
-		case <-changed:
-		case <-beat.C:
-			io.WriteString(w, " ")
-			w.(http.Flusher).Flush()
+		}
+		for waiting := true; waiting; {
+			select {
+			case <-r.Context().Done():
+				return
+			case <-changed:
+				waiting = false
+			case <-end.C:
+				held, waiting = false, false
+			case <-beat.C:
+				io.WriteString(w, " ")
+				w.(http.Flusher).Flush()
+			}
 		}
 	}
 }
 
-// look returns what the sidecar at an address answers, nil if there is none, whether that is
-// news, and a channel that is closed by the next change.
-func (s *sidecars) look(at netip.Addr, asked int64) (answer []byte, news, silent bool, changed <-chan struct{}) {
+// look returns what the sidecar at an address answers, nil for a held answer without news or
+// if there is no such sidecar, and a channel that is closed by the next change.
+func (s *sidecars) look(at netip.Addr, asked int64, held bool) (answer []byte, silent bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pod := s.pods[at]
 	if pod == nil {
-		return nil, false, false, nil
+		return nil, false, s.changed
 	}
 	node, _ := strconv.Atoi(strings.TrimPrefix(pod.Labels["c9s.dev/pod"], "n"))
 	if s.silent[node] {
-		return []byte{}, false, true, nil
+		return nil, true, nil
 	}
 	still := string(s.status(pod, node, 0))
-	news = s.said[pod.Name] != still
+	if held && s.said[pod.Name] == still {
+		return nil, false, s.changed
+	}
 	s.said[pod.Name] = still
-	return s.status(pod, node, asked), news, false, s.changed
+	return s.status(pod, node, asked), false, nil
 }
 
 // status is what a sidecar would say of a node, with all that a real one says.
